@@ -1,0 +1,103 @@
+"""Points -> distances, as a recipe: no n x n matrix is made unless the caller brings one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from crossedge.samples import Samples, pool, pool_precomputed
+
+Floats = npt.NDArray[np.float64]
+BlockDistance = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+Distance = float | Literal["precomputed"] | BlockDistance
+
+# Two distances within this factor of each other are a tie: data rounded to 0.1 have ties in plan
+# but, by the rounding of 0.1 itself, not in binary. Continuous data hardly ever come so close.
+TIE = 1 + 1e-12
+
+
+@dataclass(frozen=True)
+class PointDistances:
+    """l_p between n points, computed where it is needed."""
+
+    points: Floats  # (n, d), scaled by a power of two so that no square leaves the range of doubles
+    p: float
+
+    @property
+    def n(self) -> int:
+        return len(self.points)
+
+
+@dataclass(frozen=True)
+class RowDistances:
+    """Any distance between n points that can be asked for by the row."""
+
+    n: int
+    row: Callable[[int], Floats]  # index -> (n,)
+
+
+Distances = PointDistances | RowDistances
+
+
+def pooled_distances(x: object, y: object, distance: Distance) -> tuple[Samples, Distances]:
+    """Two samples through the door, and the distances between all their points."""
+    if isinstance(distance, str):
+        if distance != "precomputed":
+            raise ValueError(
+                f"distance={distance!r} is unknown: "
+                "give p >= 1 for l_p, a callable, or 'precomputed'"
+            )
+        samples = pool_precomputed(x, y)
+        return samples, matrix_distances(samples.values)
+    if callable(distance):
+        samples = pool(x, y)
+        return samples, callable_distances(samples.values, distance)
+    if isinstance(distance, bool) or not isinstance(distance, int | float | np.number):
+        raise TypeError(
+            f"distance is of type {type(distance).__name__}: give p >= 1 for l_p, a callable, "
+            "or 'precomputed'"
+        )
+    if not distance >= 1:
+        raise ValueError(f"distance={distance} is not a norm: l_p needs p >= 1, or infinity")
+    samples = pool(x, y)
+    return samples, point_distances(samples.values, float(distance))
+
+
+def point_distances(points: Floats, p: float) -> PointDistances:
+    largest = np.abs(points).max()
+    if largest > 0:
+        points = np.ldexp(points, 500 - int(np.frexp(largest)[1]))
+    return PointDistances(points + 0.0, p)  # + 0.0 turns -0.0 into 0.0: equal points, equal bytes
+
+
+def matrix_distances(matrix: Floats) -> RowDistances:
+    return RowDistances(len(matrix), lambda index: matrix[index])
+
+
+def callable_distances(points: Floats, distance: BlockDistance) -> RowDistances:
+    """Distances by a function of two blocks of points, (a, d) and (b, d), that returns (a, b)."""
+    tensor = torch.from_numpy(points)
+
+    def block(rows: torch.Tensor, columns: torch.Tensor) -> Floats:
+        values = np.asarray(distance(rows, columns), dtype=np.float64)
+        if values.shape != (len(rows), len(columns)):
+            raise ValueError(
+                f"distance returned shape {values.shape} for blocks of {len(rows)} and "
+                f"{len(columns)} points: it must return ({len(rows)}, {len(columns)}), "
+                "as torch.cdist does"
+            )
+        if not (values >= 0).all() or not np.isfinite(values).all():
+            worst = values[~((values >= 0) & np.isfinite(values))][0]
+            raise ValueError(f"distance returned {worst:g}: it must be finite and at least 0")
+        return values
+
+    few, more = tensor[:17], tensor[:33]
+    there, back = block(few, more), block(more, few).T
+    if not np.allclose(there, back, rtol=1e-6, atol=0):
+        raise ValueError("distance is not symmetric: d(a, b) and d(b, a) must agree")
+    return RowDistances(len(points), lambda index: block(tensor[index : index + 1], tensor)[0])

@@ -1,0 +1,100 @@
+"""The permutation distribution of a statistic, sampled or, where that is no more work, complete."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from crossedge.compiled import in_threads
+from crossedge.numerics.bit_counters import LANES, WORDS, Words
+from crossedge.numerics.labellings import (
+    coin_digits,
+    completion_table,
+    draw_labellings,
+    unrank_labellings,
+)
+from crossedge.numerics.within_sums import add_within, count_within
+from crossedge.statistics import Statistic
+from crossedge.weights import EdgeList
+
+Floats = npt.NDArray[np.float64]
+Rng = int | np.random.Generator | torch.Generator | None
+
+
+@dataclass(frozen=True)
+class PermutationNull:
+    """Values of a statistic on relabelled samples."""
+
+    values: Floats  # (labellings,)
+    exact: bool  # whether these are all labellings
+
+
+def permute(
+    graph: EdgeList, statistic: Statistic, n_x: int, n_resamples: int, rng: Rng
+) -> PermutationNull:
+    """The statistic on random labellings with n_x points in x, or on all if they are not more.
+
+    Blocks of 512 labellings are independent, each with random numbers of its own: the values do
+    not depend on the number of threads, and memory does not grow with the number of labellings.
+    """
+    n, key = graph.n, random_key(rng)
+    total = comb(n, n_x)
+    exact = total <= n_resamples
+    n_values = total if exact else n_resamples
+
+    if exact:
+        fewer = min(n_x, n - n_x)
+        table = completion_table(n, fewer, total)
+
+        def labels(block: int) -> Words:
+            chosen = unrank_labellings(block * LANES, min(LANES, total - block * LANES), table)
+            return chosen if fewer == n_x else ~chosen
+
+    else:
+        digits = coin_digits(n, n_x)
+
+        def labels(block: int) -> Words:
+            return draw_labellings(key, block, n, n_x, digits)
+
+    blocks = range(-(-n_values // LANES))
+    values = in_threads(lambda block: statistic_of_labels(graph, labels(block), statistic), blocks)
+    return PermutationNull(np.concatenate(values)[:n_values], exact)
+
+
+def observe(graph: EdgeList, statistic: Statistic, in_x: npt.NDArray[np.bool_]) -> float:
+    """The statistic on the samples as given, by the same operations as on relabelled ones."""
+    labels = np.zeros((graph.n, WORDS), np.uint64)
+    labels[in_x, 0] = 1
+    return float(statistic_of_labels(graph, labels, statistic)[0])
+
+
+def statistic_of_labels(graph: EdgeList, labels: Words, statistic: Statistic) -> Floats:
+    """(LANES,) values for (n, WORDS) labels, one bit for each point and labelling."""
+    if graph.is_count:
+        whole = graph.weight.astype(np.int64), graph.degree.astype(np.int64)
+        counts = count_within(labels, graph.i, graph.j, *whole)
+        within_x, degrees = counts[0].astype(np.float64), counts[1].astype(np.float64)
+    else:
+        edges = graph.i, graph.j, graph.weight
+        within_x, degrees = add_within(labels, graph.atom, *edges, graph.degree)
+    within_y = graph.total - degrees + within_x
+    return statistic.value(within_x, within_y, graph.total)
+
+
+def random_key(rng: Rng) -> np.uint64:
+    """64 random bits from whatever source of randomness the caller has."""
+    if isinstance(rng, torch.Generator):
+        halves = torch.randint(2**32, (2,), generator=rng, device=rng.device, dtype=torch.int64)
+        high, low = halves.tolist()
+        return np.uint64(high << 32 | low)
+    if rng is not None and not isinstance(rng, int | np.integer | np.random.Generator):
+        raise TypeError(
+            f"rng is of type {type(rng).__name__}: give an integer, a numpy or a torch Generator"
+        )
+    if isinstance(rng, int | np.integer) and rng < 0:
+        raise ValueError(f"rng={rng} is negative: give an integer of at least 0")
+    return np.random.default_rng(rng).integers(2**64, dtype=np.uint64)

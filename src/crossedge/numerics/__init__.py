@@ -1,0 +1,1 @@
+"""The hard inner loops: plain functions on arrays."""

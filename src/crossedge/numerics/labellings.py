@@ -1,0 +1,144 @@
+"""Labellings of n points, n_x of them "x", 512 at a time, one bit each: sampled or enumerated."""
+
+from __future__ import annotations
+
+from math import comb, exp, sqrt
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from crossedge.compiled import compiled, inlined
+from crossedge.numerics.bit_counters import LANES, WORDS, Words, add_row, new_counter, read_sums
+
+
+@inlined
+def _rotate(word: Any, left: int) -> Any:
+    return (word << np.uint64(left)) | (word >> np.uint64(64 - left))
+
+
+@inlined
+def _next_random(state: Words) -> Any:
+    """xoshiro256++ (Blackman and Vigna, 2019): 64 random bits."""
+    result = _rotate(state[0] + state[3], 23) + state[0]
+    shifted = state[1] << np.uint64(17)
+    state[2] ^= state[0]
+    state[3] ^= state[1]
+    state[1] ^= state[2]
+    state[0] ^= state[3]
+    state[2] ^= shifted
+    state[3] = _rotate(state[3], 45)
+    return result
+
+
+@compiled
+def _random_state(key: np.uint64, block: int) -> Words:
+    """A generator of its own for each block, so that threads do not matter (splitmix64 seeding)."""
+    golden = np.uint64(0x9E3779B97F4A7C15)
+    state = np.empty(4, np.uint64)
+    seed = key
+    for position in range(8):
+        if position == 4:  # the key is mixed; now the block enters
+            seed = (state[0] ^ state[3]) + np.uint64(block) * golden
+        seed += golden
+        mixed = (seed ^ (seed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        state[position % 4] = mixed ^ (mixed >> np.uint64(31))
+    return state
+
+
+@inlined
+def _random_below(state: Words, n: int) -> int:
+    """A uniform integer in [0, n), n < 2^32, without bias (Lemire, 2019)."""
+    bound = np.uint64(n)
+    low_half = np.uint64(0xFFFFFFFF)
+    product = (_next_random(state) >> np.uint64(32)) * bound
+    if (product & low_half) < bound:
+        reject_below = (np.uint64(1) << np.uint64(32)) % bound
+        while (product & low_half) < reject_below:
+            product = (_next_random(state) >> np.uint64(32)) * bound
+    return int(product >> np.uint64(32))
+
+
+@compiled
+def draw_labellings(key: np.uint64, block: int, n: int, n_x: int, digits: int) -> Words:
+    """(n, WORDS): LANES labellings drawn uniformly among those with n_x ones.
+
+    First every bit is an independent coin of probability q = floor(2^digits n_x / n) / 2^digits,
+    64 of them from `digits` random words. A labelling with c ones is then uniform among those with
+    c ones, and stays uniform when randomly chosen ones (or zeros) are flipped until n_x are left:
+    about sqrt(n) flips instead of the n draws of a shuffle.
+    """
+    state = _random_state(key, block)
+    labels = np.empty((n, WORDS), np.uint64)
+    counter = new_counter()
+    row = np.empty(WORDS, np.uint64)
+    q = (n_x << digits) // n
+    for point in range(n):
+        for word in range(WORDS):
+            coins = np.uint64(0)
+            for digit in range(digits):
+                if (q >> digit) & 1:
+                    coins |= _next_random(state)
+                else:
+                    coins &= _next_random(state)
+            labels[point, word] = coins
+            row[word] = coins
+        add_row(counter, row, 0)
+    ones = np.empty(LANES, np.int64)
+    read_sums(counter, ones)
+    for lane in range(LANES):
+        word = lane // 64
+        bit = np.uint64(1) << np.uint64(lane % 64)
+        surplus = ones[lane] - n_x
+        while surplus != 0:
+            point = _random_below(state, n)
+            if ((labels[point, word] & bit) != np.uint64(0)) == (surplus > 0):
+                labels[point, word] ^= bit
+                surplus += -1 if surplus > 0 else 1
+    return labels
+
+
+def coin_digits(n: int, n_x: int) -> int:
+    """How many binary digits of n_x / n the first coins of `draw_labellings` should have.
+
+    The fewest operations win: n words for each digit, against the flips that remain, each of which
+    takes several tries when the bits to flip are rare.
+    """
+
+    def cost(digits: int) -> float:
+        scale = 1 << digits
+        q = (n_x * scale // n) / scale
+        spread = sqrt(n * q * (1 - q))
+        missing = max(n_x - n * q, spread) / (1 - n_x / n)
+        surplus = spread * exp(-0.5 * ((n_x - n * q) / spread) ** 2) / q if q else 0.0
+        return n * WORDS * (0.5 + digits) + LANES * 4 * (missing + surplus)
+
+    return min(range(25), key=cost)
+
+
+@compiled
+def unrank_labellings(first: int, count: int, completions: npt.NDArray[np.int64]) -> Words:
+    """(n, WORDS): the labellings of rank first, first + 1, ... in lexicographic order."""
+    n, n_x = completions.shape
+    labels = np.zeros((n, WORDS), np.uint64)
+    for lane in range(count):
+        rank = first + lane
+        bit = np.uint64(1) << np.uint64(lane % 64)
+        wanted = n_x
+        for point in range(n):
+            if wanted == 0:
+                break
+            if rank < completions[n - point - 1, wanted - 1]:
+                labels[point, lane // 64] |= bit
+                wanted -= 1
+            else:
+                rank -= completions[n - point - 1, wanted - 1]
+    return labels
+
+
+def completion_table(n: int, n_x: int, total: int) -> npt.NDArray[np.int64]:
+    """(n, n_x): binomial(rows, column), cut at the total, which no reachable entry exceeds."""
+    return np.array(
+        [[min(comb(rest, wanted), total) for wanted in range(n_x)] for rest in range(n)], np.int64
+    )

@@ -1,0 +1,325 @@
+"""Minimum spanning trees, and the uniform average over all of them where distances tie.
+
+Prim's algorithm grows the tree from one point and, at each step, takes in the point nearest to it.
+Its order of arrival is worth as much as the tree: the points within single-linkage distance t of
+each other are runs in that order, so the largest edge on the tree path between the a-th and the
+b-th arrival is the largest key among arrivals a+1 ... b.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from crossedge.compiled import compiled, in_threads
+from crossedge.distances import TIE
+from crossedge.numerics.leaves import (
+    Floats,
+    Ints,
+    build_leaves,
+    reduced_distances,
+    reduced_gaps,
+    reduced_tie,
+)
+from crossedge.numerics.star_mesh import edge_resistances
+
+LEAF = 128
+
+
+class Arrivals(NamedTuple):
+    """One minimum spanning tree: arrival a is joined to parent[a], at distance key[a]."""
+
+    order: Ints  # (n,): the point that arrived; the first has no parent
+    parent: Ints  # (n,)
+    key: Floats  # (n,): reduced distances, or distances
+    tied: bool  # whether another tree may be as short
+
+
+class TreeEdges(NamedTuple):
+    """The edges of all minimum spanning trees, and the share of these trees that each is in."""
+
+    i: Ints  # (edges,)
+    j: Ints
+    weight: Floats
+
+
+def spanning_tree_of_points(points: Floats, p: float, sizes: Ints) -> TreeEdges:
+    """Average over the minimum spanning trees of (n, d) distinct points under l_p.
+
+    Point i stands for sizes[i] copies; the weight of an edge i, j is that of each pair of copies.
+    """
+    tie = reduced_tie(p)
+    tree = _arrivals_over_leaves(*build_leaves(points, LEAF), p, tie)
+    if not tree.tied:
+        return _edges_of_tree(tree, sizes)
+    reach = _reach(tree.key, tie)
+    latest_first = np.ascontiguousarray(points[tree.order[::-1]].T)
+    blocks = range(0, len(points) - 1, 256)
+    tied = in_threads(lambda first: _tied_points(latest_first, first, 256, p, reach), blocks)
+    return _average_over_ties(tree, reach.rank, np.concatenate(tied), sizes)
+
+
+def spanning_tree_of_rows(row: Callable[[int], Floats], n: int) -> TreeEdges:
+    """Average over the minimum spanning trees of n points whose distances come by the row."""
+    order, parent, key = np.zeros(n, np.int64), np.full(n, -1), np.full(n, np.inf)
+    any_tied = False
+    best, nearest, sizes = np.full(n, np.inf), np.full(n, -1), np.ones(n, np.int64)
+    for step in range(1, n):
+        latest = int(order[step - 1])
+        chosen, tied = _absorb_row(row(latest), latest, best, nearest, TIE)
+        order[step], parent[step], key[step] = chosen, nearest[chosen], best[chosen]
+        any_tied |= tied
+    tree = Arrivals(order, parent, key, any_tied)
+    if not any_tied:
+        return _edges_of_tree(tree, sizes)
+    reach = _reach(key, TIE)
+    pairs = [_tied_in_row(row(int(order[a]))[order], a, reach) for a in range(n - 1)]
+    return _average_over_ties(tree, reach.rank, np.concatenate(pairs), sizes)
+
+
+def _edges_of_tree(tree: Arrivals, sizes: Ints) -> TreeEdges:
+    """The edges of the only tree, each shared among the pairs of copies that it could join."""
+    i, j = tree.order[1:], tree.parent[1:]
+    return TreeEdges(i, j, 1.0 / (sizes[i] * sizes[j]))
+
+
+@compiled
+def _absorb_row(
+    row: Floats, latest: int, best: Floats, nearest: Ints, tie: float
+) -> tuple[int, bool]:
+    """Offer the (n,) distances from the latest arrival to those still outside; who is next?
+
+    An arrival's `best` is set to -1. A tie is seen where an offer equals the best so far, or where
+    two points could be next: every tie between trees shows in one of the two ways.
+    """
+    best[latest] = -1.0
+    chosen = -1
+    tied = False
+    for point in range(len(row)):
+        if best[point] < 0.0:
+            continue
+        new, old = row[point], best[point]
+        if old < np.inf and new * tie >= old and new <= old * tie:
+            tied = True
+        if new < old:
+            best[point] = new
+            nearest[point] = latest
+        if chosen >= 0 and best[point] <= best[chosen] * tie and best[point] * tie >= best[chosen]:
+            tied = True
+        if chosen < 0 or best[point] < best[chosen]:
+            chosen = point
+    return chosen, tied
+
+
+@compiled
+def _arrivals_over_leaves(
+    points: Floats, ids: Ints, sizes: Ints, low: Floats, high: Floats, p: float, tie: float
+) -> Arrivals:
+    """Prim's algorithm, which passes over a leaf when none of its points could come nearer.
+
+    The leaves are emptied on the way.
+    """
+    leaves, d, capacity = points.shape
+    n = sizes.sum()
+    order = np.empty(n, np.int64)
+    parent = np.empty(n, np.int64)
+    key = np.empty(n, np.float64)
+    best = np.full((leaves, capacity), np.inf)
+    nearest = np.full((leaves, capacity), -1)
+    nearest_in_leaf = np.full(leaves, np.inf)
+    furthest_in_leaf = np.full(leaves, np.inf)
+    gaps = np.empty((d, leaves))
+    bound = np.empty(leaves)
+    distance = np.empty(capacity)
+    point = np.empty(d)
+    ties = 0
+    leaf = 0
+    slot = 0
+    for step in range(n):
+        arrived = ids[leaf, slot]
+        order[step] = arrived
+        parent[step] = nearest[leaf, slot]
+        key[step] = best[leaf, slot]
+        # the last point of the leaf takes the place of the one that leaves it
+        last = sizes[leaf] - 1
+        sizes[leaf] = last
+        for axis in range(d):
+            point[axis] = points[leaf, axis, slot]
+            points[leaf, axis, slot] = points[leaf, axis, last]
+        ids[leaf, slot] = ids[leaf, last]
+        best[leaf, slot] = best[leaf, last]
+        nearest[leaf, slot] = nearest[leaf, last]
+        smallest = np.inf
+        for other in range(last):
+            smallest = min(smallest, best[leaf, other])
+        nearest_in_leaf[leaf] = smallest
+        if last == 0:
+            furthest_in_leaf[leaf] = -1.0
+
+        reduced_gaps(low, high, point, point, p, gaps, bound)
+        chosen = -1
+        least = np.inf
+        for leaf in range(leaves):
+            if bound[leaf] <= furthest_in_leaf[leaf] * tie:
+                count = sizes[leaf]
+                best_here = best[leaf]
+                nearest_here = nearest[leaf]
+                reduced_distances(points[leaf], count, point, p, distance)
+                near = 0
+                for other in range(count):
+                    near += distance[other] <= best_here[other] * tie
+                if near > 0:  # seldom: most of the time nothing in the leaf comes nearer
+                    smallest = np.inf
+                    largest = -1.0
+                    for other in range(count):
+                        new = distance[other]
+                        old = best_here[other]
+                        ties += (old < np.inf) & (new * tie >= old) & (new <= old * tie)
+                        if new < old:
+                            best_here[other] = new
+                            nearest_here[other] = arrived
+                        smallest = min(smallest, best_here[other])
+                        largest = max(largest, best_here[other])
+                    nearest_in_leaf[leaf] = smallest
+                    furthest_in_leaf[leaf] = largest
+            here = nearest_in_leaf[leaf]
+            if here < np.inf:
+                ties += (chosen >= 0) & (here <= least * tie) & (here * tie >= least)
+                if here < least:
+                    least = here
+                    chosen = leaf
+        leaf = chosen
+        slot = -1
+        for other in range(sizes[leaf]):
+            if best[leaf, other] <= least * tie:
+                ties += slot >= 0
+                if best[leaf, other] == least:
+                    slot = other
+    return Arrivals(order, parent, key, ties > 0)
+
+
+class Reach(NamedTuple):
+    """The lengths of tree edges in classes of equal ones, which every tie belongs to."""
+
+    rank: Ints  # (n,): the class of each arrival's key, 0 for the shortest; -1 for the first
+    limit: Floats  # (classes,): what still counts as equal
+
+
+def _reach(key: Floats, tie: float) -> Reach:
+    ascending = np.argsort(key[1:], kind="stable")
+    sorted_keys = key[1:][ascending]
+    is_new = np.diff(sorted_keys, prepend=-np.inf) > (tie - 1) * sorted_keys
+    rank = np.full(len(key), -1)
+    rank[1 + ascending] = np.cumsum(is_new) - 1
+    last_of_class = np.flatnonzero(np.append(is_new[1:], True))
+    return Reach(rank, sorted_keys[last_of_class] * tie)
+
+
+@compiled
+def _tied_in_row(distance: Floats, a: int, reach: Reach) -> Ints:
+    """(pairs, 2): a, with each later arrival as near as the largest edge on the way there.
+
+    These are the edges of all minimum spanning trees. `distance` is from a, in order of arrival.
+    """
+    found = np.empty((len(distance) - a, 2), np.int64)
+    count = 0
+    largest = -1
+    for b in range(a + 1, len(distance)):
+        largest = max(largest, reach.rank[b])
+        if distance[b] <= reach.limit[largest]:
+            found[count, 0] = a
+            found[count, 1] = b
+            count += 1
+    return found[:count].copy()
+
+
+@compiled
+def _tied_points(latest_first: Floats, first: int, count: int, p: float, reach: Reach) -> Ints:
+    """The same for `count` arrivals from the first on; (d, n) points, the latest arrival first."""
+    n = latest_first.shape[1]
+    backward = np.empty(n)
+    distance = np.empty(n)
+    pieces = [np.empty((0, 2), np.int64)]
+    total = 0
+    for a in range(first, min(first + count, n - 1)):
+        point = latest_first[:, n - 1 - a].copy()
+        reduced_distances(latest_first, n - 1 - a, point, p, backward)
+        for b in range(a + 1, n):
+            distance[b] = backward[n - 1 - b]
+        pieces.append(_tied_in_row(distance, a, reach))
+        total += len(pieces[-1])
+    pairs = np.empty((total, 2), np.int64)
+    filled = 0
+    for piece in pieces:
+        pairs[filled : filled + len(piece)] = piece
+        filled += len(piece)
+    return pairs
+
+
+def _average_over_ties(tree: Arrivals, rank: Ints, tied: Ints, sizes: Ints) -> TreeEdges:
+    """The share of all minimum spanning trees that each of the tied (pairs, 2) edges is in.
+
+    Kruskal's algorithm takes the edges class by class of equal length. The edges of a class join
+    the components that the classes below it left, contracted to vertices, and every minimum
+    spanning tree is a choice of one spanning tree of each such multigraph, independently. Under
+    the uniform choice an edge of unit conductance has a probability equal to the effective
+    resistance between its ends (Kirchhoff).
+    """
+    a, b = tied.T
+    edge_rank = _largest_between(rank, a, b)
+    by_rank = np.argsort(edge_rank, kind="stable")
+    a, b, edge_rank = a[by_rank], b[by_rank], edge_rank[by_rank]
+    root_a, root_b = _contract(a, b, edge_rank, len(rank))
+    copies = sizes[tree.order].astype(np.float64)
+    pairs = copies[a] * copies[b]
+    weight = 1.0 / pairs
+    borders = np.flatnonzero(np.diff(edge_rank, prepend=-1, append=len(rank)))
+    for first, last in pairwise(borders):
+        if last - first > 1:
+            edges = slice(first, last)
+            weight[edges] = edge_resistances(root_a[edges], root_b[edges], pairs[edges])
+    return TreeEdges(tree.order[a], tree.order[b], weight)
+
+
+def _largest_between(rank: Ints, a: Ints, b: Ints) -> Ints:
+    """max(rank[a+1 ... b]) for every pair, by a table of maxima over runs of 2^level."""
+    table = [rank]
+    while 2 ** len(table) <= len(rank):
+        run, half = table[-1], 2 ** (len(table) - 1)
+        table.append(np.maximum(run[:-half], run[half:]))
+    level = np.frexp((b - a).astype(np.float64))[1] - 1
+    result = np.empty(len(a), np.int64)
+    for depth, run in enumerate(table):
+        here = level == depth
+        result[here] = np.maximum(run[a[here] + 1], run[b[here] + 1 - 2**depth])
+    return result
+
+
+@compiled
+def _contract(a: Ints, b: Ints, edge_rank: Ints, n: int) -> tuple[Ints, Ints]:
+    """The component, as left by the classes below its own, of each end of each edge."""
+    root = np.arange(n)
+    root_a = np.empty_like(a)
+    root_b = np.empty_like(b)
+    first = 0
+    for edge in range(len(a) + 1):
+        if edge == len(a) or edge_rank[edge] != edge_rank[first]:
+            for joined in range(first, edge):
+                one, other = root_a[joined], root_b[joined]
+                while root[one] != one:
+                    one = root[one]
+                while root[other] != other:
+                    other = root[other]
+                root[max(one, other)] = min(one, other)
+            first = edge
+        if edge < len(a):
+            for ends, roots in ((a, root_a), (b, root_b)):
+                vertex = ends[edge]
+                while root[vertex] != vertex:
+                    root[vertex] = root[root[vertex]]
+                    vertex = root[vertex]
+                roots[edge] = vertex
+    return root_a, root_b

@@ -1,0 +1,214 @@
+"""The k nearest neighbours of every point, averaged over all equally near sets where distances tie.
+
+With s points strictly nearer than the k-th and t points at just its distance, every choice of
+k - s among the t is as good: each of the t gets the weight (k - s) / t.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from crossedge.compiled import compiled, in_threads
+from crossedge.distances import TIE
+from crossedge.numerics.leaves import (
+    Floats,
+    Ints,
+    Leaves,
+    build_leaves,
+    reduced_distances,
+    reduced_gap,
+    reduced_gaps,
+    reduced_tie,
+)
+
+LEAF = 64
+
+
+class Neighbours(NamedTuple):
+    """Directed edges: j is among the neighbours of i with this weight."""
+
+    i: Ints  # (edges,)
+    j: Ints
+    weight: Floats
+
+
+def neighbours_of_points(points: Floats, k: int, p: float, copies: Ints) -> Neighbours:
+    """The k nearest under l_p for (n, d) distinct points, point i standing for copies[i] of them.
+
+    The weight of an edge i, j is that of each pair of copies; i, i is for pairs of copies of i.
+    """
+    own = np.flatnonzero(copies > 1)
+    twins = Neighbours(own, own, np.minimum(1.0, k / (copies[own] - 1)))
+    leaves, tie = build_leaves(points, LEAF), reduced_tie(p)
+    wanted = np.maximum(k + 1 - copies, 0)
+    found = in_threads(
+        lambda leaf: _neighbours_of_leaf(leaf, leaves, p, tie, wanted, copies),
+        range(len(leaves.sizes)),
+    )
+    return _stack([twins, *found])
+
+
+def neighbours_of_rows(row: Callable[[int], Floats], n: int, k: int) -> Neighbours:
+    """The k nearest of n points whose distances come by the row."""
+    return _stack([_neighbours_in_row(row(i), i, k, TIE) for i in range(n)])
+
+
+def _stack(parts: list[Neighbours]) -> Neighbours:
+    return Neighbours(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+@compiled
+def _share_out(
+    i: int, distance: Floats, candidates: Ints, wanted: int, copies: Ints, tie: float
+) -> Neighbours:
+    """Weights for the nearest of candidates that include all up to the last one wanted."""
+    ascending = np.argsort(distance)
+    taken = 0
+    place = 0
+    while taken < wanted:
+        taken += copies[candidates[ascending[place]]]
+        place += 1
+    last = distance[ascending[place - 1]]
+    nearer, tied, count = 0, 0, 0
+    for place in ascending:
+        if distance[place] > last * tie:
+            break
+        count += 1
+        if distance[place] * tie < last:
+            nearer += copies[candidates[place]]
+        else:
+            tied += copies[candidates[place]]
+    j = candidates[ascending[:count]]
+    weight = np.ones(count)
+    for place in range(count):
+        if distance[ascending[place]] * tie >= last:
+            weight[place] = (wanted - nearer) / tied
+    return Neighbours(np.full(count, i), j, weight)
+
+
+@compiled
+def _neighbours_in_row(row: Floats, i: int, k: int, tie: float) -> Neighbours:
+    others = np.empty(len(row) - 1, np.int64)
+    others[:i] = np.arange(i)
+    others[i:] = np.arange(i + 1, len(row))
+    furthest = np.partition(row[others], k - 1)[k - 1]
+    near = others[row[others] <= furthest * tie]
+    return _share_out(i, row[near], near, k, np.ones(len(row), np.int64), tie)
+
+
+@compiled
+def _push(distances: Floats, ids: Ints, distance: float, identity: int) -> None:
+    """Replace the largest of a heap, which stands first."""
+    size = len(distances)
+    hole = 0
+    while True:
+        child = 2 * hole + 1
+        if child >= size:
+            break
+        if child + 1 < size and distances[child + 1] > distances[child]:
+            child += 1
+        if distances[child] <= distance:
+            break
+        distances[hole] = distances[child]
+        ids[hole] = ids[child]
+        hole = child
+    distances[hole] = distance
+    ids[hole] = identity
+
+
+@compiled
+def _neighbours_of_leaf(
+    leaf: int, leaves: Leaves, p: float, tie: float, wanted: Ints, copies: Ints
+) -> Neighbours:
+    """For the points of one leaf, visiting the others by distance while they may matter."""
+    d, n_leaves = leaves.low.shape
+    bound = np.empty(n_leaves)
+    lowest, highest = leaves.low[:, leaf].copy(), leaves.high[:, leaf].copy()
+    reduced_gaps(leaves.low, leaves.high, lowest, highest, p, np.empty((d, n_leaves)), bound)
+    visits = np.argsort(bound)
+    count = leaves.sizes[leaf]
+    most = 0
+    for slot in range(count):
+        most = max(most, wanted[leaves.ids[leaf, slot]])
+    most = min(most, len(copies) - 1)
+    nearest = np.full((count, most), np.inf)
+    ids = np.full((count, most), -1)
+    turned_away = np.full(count, np.inf)  # the nearest that found no room
+    distance = np.empty(leaves.points.shape[2])
+    point = np.empty(d)
+    for other in visits:
+        if most == 0 or bound[other] > nearest[:, 0].max() * tie:
+            break
+        for slot in range(count):
+            for axis in range(d):
+                point[axis] = leaves.points[leaf, axis, slot]
+            if reduced_gap(leaves.low, leaves.high, other, point, p) > nearest[slot, 0] * tie:
+                continue
+            reduced_distances(leaves.points[other], leaves.sizes[other], point, p, distance)
+            if other == leaf:
+                distance[slot] = np.inf  # not its own neighbour
+            least = np.inf
+            for place in range(leaves.sizes[other]):
+                least = min(least, distance[place])
+            if least >= nearest[slot, 0]:  # as a rule, once the nearest leaves are done
+                turned_away[slot] = min(turned_away[slot], least)
+                continue
+            for place in range(leaves.sizes[other]):
+                if distance[place] < nearest[slot, 0]:
+                    turned_away[slot] = min(turned_away[slot], nearest[slot, 0])
+                    _push(nearest[slot], ids[slot], distance[place], leaves.ids[other, place])
+                else:
+                    turned_away[slot] = min(turned_away[slot], distance[place])
+
+    i, j, weight = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0)]
+    for slot in range(count):
+        identity = leaves.ids[leaf, slot]
+        if wanted[identity] == 0:
+            continue
+        near, reach = ids[slot], nearest[slot]
+        if turned_away[slot] <= reach[0] * tie:  # more ties than room
+            for axis in range(d):
+                point[axis] = leaves.points[leaf, axis, slot]
+            near, reach = _all_within(reach[0] * tie, point, identity, leaves, bound, p)
+        found = _share_out(identity, reach, near, wanted[identity], copies, tie)
+        i.append(found.i)
+        j.append(found.j)
+        weight.append(found.weight)
+    return Neighbours(_join(i), _join(j), _join(weight))
+
+
+@compiled
+def _all_within(
+    reach: float, point: Floats, identity: int, leaves: Leaves, bound: Floats, p: float
+) -> tuple[Ints, Floats]:
+    """Every other point no further than `reach`, and its distance."""
+    distance = np.empty(leaves.points.shape[2])
+    ids = np.empty(leaves.sizes.sum(), np.int64)
+    distances = np.empty(len(ids))
+    count = 0
+    for leaf in range(len(bound)):
+        if bound[leaf] <= reach:
+            reduced_distances(leaves.points[leaf], leaves.sizes[leaf], point, p, distance)
+            for place in range(leaves.sizes[leaf]):
+                if distance[place] <= reach and leaves.ids[leaf, place] != identity:
+                    ids[count] = leaves.ids[leaf, place]
+                    distances[count] = distance[place]
+                    count += 1
+    return ids[:count].copy(), distances[:count].copy()
+
+
+@compiled
+def _join(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    total = 0
+    for part in parts:
+        total += len(part)
+    whole = np.empty(total, parts[0].dtype)
+    filled = 0
+    for part in parts:
+        whole[filled : filled + len(part)] = part
+        filled += len(part)
+    return whole

@@ -1,0 +1,95 @@
+"""Pictures of a test: the graph that it counts on, and where its answer falls under the null."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+
+from crossedge.distances import Distance, pooled_distances
+from crossedge.result import TwoSampleResult
+from crossedge.weights import GraphWeights
+
+X_COLOUR, Y_COLOUR, CROSS_COLOUR, QUIET = "#2f6db3", "#e08e1b", "#c2185b", "#9a9a9a"
+
+
+def plot_graph(
+    x: Any,
+    y: Any,
+    weights: GraphWeights,
+    *,
+    layout: Any = None,
+    distance: Distance = 2.0,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the pooled sample and its neighbourhood graph, with the edges that cross in red.
+
+    Parameters
+    ----------
+    x, y, weights, distance
+        As in `two_sample`.
+    layout : array, optional
+        (n_x + n_y, 2) places for the points; by default the data themselves if they are in two
+        dimensions, else their first two principal components.
+    ax : Axes, optional
+        Where to draw; the current axes by default.
+    """
+    samples, distances = pooled_distances(x, y, distance)
+    graph = weights.edges(distances)
+    places = _principal_plane(samples.values) if layout is None else np.asarray(layout, float)
+    if places.shape != (graph.n, 2):
+        raise ValueError(f"layout has shape {places.shape}: give ({graph.n}, 2) places")
+    W = graph.dense().numpy()
+    i, j = np.nonzero(np.triu(W))
+    crossing = samples.in_x[i] != samples.in_x[j]
+    lines = places[np.stack([i, j], axis=1)]
+    ax = plt.gca() if ax is None else ax
+    for chosen, colour, order in ((~crossing, QUIET, 1), (crossing, CROSS_COLOUR, 2)):
+        widths = 0.8 * np.minimum(W[i, j][chosen], 1.0)
+        ax.add_collection(
+            LineCollection(list(lines[chosen]), linewidths=widths, colors=colour, zorder=order)
+        )
+    for inside, colour, label in ((samples.in_x, X_COLOUR, "x"), (~samples.in_x, Y_COLOUR, "y")):
+        ax.scatter(
+            places[inside, 0],
+            places[inside, 1],
+            s=7,
+            color=colour,
+            label=label,
+            zorder=3,
+            linewidths=0,
+        )
+    ax.set_xticks([])
+    ax.set_yticks([])
+    ax.legend(frameon=False, loc="upper right", markerscale=2)
+    return ax
+
+
+def plot_null(result: TwoSampleResult, ax: Axes | None = None) -> Axes:
+    """Draw the null distribution of a test and the value that was observed."""
+    ax = plt.gca() if ax is None else ax
+    grid = result.null_mean + result.null_std * np.linspace(-4.5, 4.5, 200)
+    if result.null_distribution is not None:
+        spread = max(float(np.ptp(result.null_distribution)), 1e-9)
+        bins = np.linspace(-0.5, 0.5, 42) * 1.1 * spread + result.null_distribution.mean()
+        ax.hist(result.null_distribution, bins=list(bins), density=True, color=QUIET, alpha=0.6)
+    if result.null_std:
+        bell = np.exp(-0.5 * ((grid - result.null_mean) / result.null_std) ** 2)
+        ax.plot(grid, bell / (result.null_std * np.sqrt(2 * np.pi)), color="black", lw=0.8)
+    ax.axvline(result.statistic, color=CROSS_COLOUR, lw=2)
+    ax.set_yticks([])
+    ax.set_xlabel("edges that cross")
+    ax.set_title(f"z = {result.zscore:.2f},  p = {result.pvalue:.3g}", fontsize=10)
+    return ax
+
+
+def _principal_plane(points: np.ndarray[Any, np.dtype[np.float64]]) -> Any:
+    if points.shape[1] == 2:
+        return points
+    centred = points - points.mean(0)
+    _, _, axes = np.linalg.svd(centred, full_matrices=False)
+    plane = centred @ axes[:2].T
+    return np.pad(plane, ((0, 0), (0, 2 - plane.shape[1])))

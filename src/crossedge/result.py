@@ -1,0 +1,55 @@
+"""The answer of a two-sample test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TwoSampleResult:
+    """The answer of `two_sample`.
+
+    Attributes
+    ----------
+    statistic : float
+        The value on the samples as given. For "cross" a small value speaks against equality.
+    pvalue : float
+        The probability, were the labels exchangeable, of a value at least as extreme. Never 0.
+    zscore : float
+        How many standard deviations the statistic lies above its mean under the null; 0 where it
+        cannot vary.
+    null_mean, null_std, null_skewness : float
+        Exact moments of the statistic over all labellings of the pooled sample.
+    null_distribution : array or None
+        (labellings,) values of the statistic on relabelled samples, if the null is "permutation".
+    n_x, n_y : int
+        The sizes of the samples.
+    method : str
+        What was done, in words.
+    """
+
+    statistic: float
+    pvalue: float
+    zscore: float
+    null_mean: float
+    null_std: float
+    null_skewness: float
+    null_distribution: npt.NDArray[np.float64] | None
+    n_x: int
+    n_y: int
+    method: str
+
+    def __repr__(self) -> str:
+        return "\n".join(
+            [
+                f"two-sample test: {self.method}",
+                f"  samples    {self.n_x:,} and {self.n_y:,} points",
+                f"  statistic  {self.statistic:.6g}"
+                f"  (if the distributions are equal: {self.null_mean:.6g} ± {self.null_std:.4g})",
+                f"  z-score    {self.zscore:.3g}",
+                f"  p-value    {self.pvalue:.4g}",
+            ]
+        )

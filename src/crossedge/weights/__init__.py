@@ -1,0 +1,6 @@
+"""Distances -> pair weights, one family per file."""
+
+from crossedge.weights.edge_list import EdgeList as EdgeList
+from crossedge.weights.family import GraphWeights as GraphWeights
+from crossedge.weights.nearest_neighbours import NearestNeighbours as NearestNeighbours
+from crossedge.weights.spanning_tree import SpanningTree as SpanningTree

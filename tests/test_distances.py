@@ -1,0 +1,114 @@
+import numpy as np
+import pytest
+import torch
+
+import crossedge as ce
+from brute_force import lp_distances
+from crossedge.distances import point_distances
+from crossedge.numerics.leaves import build_leaves, reduced_distances, reduced_gap, reduced_gaps
+
+NORMS = [1.0, 1.5, 2.0, 3.0, 100.0, np.inf]
+
+
+def all_reduced(points, p):
+    out = np.empty((len(points), len(points)))
+    across = np.ascontiguousarray(points.T)
+    for row, point in zip(out, points, strict=True):
+        reduced_distances(across, len(points), point, p, row)
+    return np.sqrt(out) if p == 2 else out
+
+
+@pytest.mark.parametrize("p", NORMS)
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 9])
+def test_norms(p, d):
+    points = np.random.default_rng(0).normal(size=(20, d))
+    np.testing.assert_allclose(all_reduced(points, p), lp_distances(points, p), rtol=1e-13)
+
+
+@pytest.mark.parametrize("p", NORMS)
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1.0, 1e160, 1e300])
+def test_no_scale_overflows_or_underflows(p, scale):
+    points = np.random.default_rng(0).normal(size=(10, 3))
+    scaled = point_distances(points * scale, p).points
+    ratio = all_reduced(scaled, p) / np.where(np.eye(10), 1, lp_distances(points, p))
+    off_diagonal = ratio[~np.eye(10, dtype=bool)]
+    np.testing.assert_allclose(off_diagonal, off_diagonal[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("p", NORMS)
+def test_boxes_bound_distances_from_below(p):
+    rng = np.random.default_rng(1)
+    points = rng.normal(size=(300, 3))
+    leaves = build_leaves(points, 16)
+    assert sorted(leaves.ids[leaves.ids >= 0]) == list(range(300))
+    distances = lp_distances(points, p) ** (2 if p == 2 else 1)
+    n_leaves = len(leaves.sizes)
+    bound = np.empty(n_leaves)
+    for leaf in range(n_leaves):
+        corners = leaves.low[:, leaf].copy(), leaves.high[:, leaf].copy()
+        reduced_gaps(leaves.low, leaves.high, *corners, p, np.empty((3, n_leaves)), bound)
+        inside = leaves.ids[leaf, : leaves.sizes[leaf]]
+        for other in range(n_leaves):
+            there = leaves.ids[other, : leaves.sizes[other]]
+            assert bound[other] <= distances[np.ix_(inside, there)].min()
+            for point in inside:
+                gap = reduced_gap(leaves.low, leaves.high, other, points[point], p)
+                assert bound[other] <= gap <= distances[point, there].min()
+
+
+@pytest.mark.parametrize("weights", [ce.SpanningTree(), ce.NearestNeighbours(3)])
+@pytest.mark.parametrize("p", NORMS)
+def test_points_a_callable_and_a_matrix_agree(weights, p):
+    rng = np.random.default_rng(2)
+    x, y = rng.normal(size=(30, 4)), rng.normal(size=(20, 4))
+    pooled = np.vstack([x, y])
+
+    def blockwise(a, b):
+        return torch.linalg.vector_norm(a[:, None] - b[None], ord=p, dim=-1)
+
+    results = [
+        ce.two_sample(x, y, weights, distance=p, rng=0),
+        ce.two_sample(x, y, weights, distance=blockwise, rng=0),
+        ce.two_sample(lp_distances(pooled, p), 20, weights, distance="precomputed", rng=0),
+    ]
+    assert len({result.statistic for result in results}) == 1
+    assert len({result.pvalue for result in results}) == 1
+
+
+def test_a_mask_picks_out_the_second_sample():
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(12, 2)), rng.normal(size=(9, 2))
+    pooled, in_y = np.vstack([x, y]), np.arange(21) >= 12
+    shuffled = rng.permutation(21)
+    direct = ce.two_sample(x, y, ce.SpanningTree(), rng=0)
+    masked = ce.two_sample(
+        lp_distances(pooled[shuffled]),
+        in_y[shuffled],
+        ce.SpanningTree(),
+        distance="precomputed",
+        rng=0,
+    )
+    assert (masked.n_x, masked.n_y) == (12, 9)
+    assert masked.statistic == direct.statistic
+
+
+BAD_DISTANCES = {
+    "too small": (0.5, "distance=0.5 is not a norm"),
+    "NaN": (float("nan"), "distance=nan is not a norm"),
+    "a name": ("cosine", "distance='cosine' is unknown"),
+    "a list": ([2], "distance is of type list"),
+    "nothing": (None, "distance is of type NoneType"),
+    "a truth": (True, "distance is of type bool"),
+    "wrong shape": (lambda a, b: 1.0, "distance returned shape ()"),
+    "negative": (lambda a, b: -torch.cdist(a, b), "distance returned -"),
+    "NaN back": (lambda a, b: torch.cdist(a, b) * np.nan, "distance returned nan"),
+    "asymmetric": (lambda a, b: torch.relu(a[:, None, 0] - b[None, :, 0]), "is not symmetric"),
+}
+
+
+@pytest.mark.parametrize(("distance", "message"), BAD_DISTANCES.values(), ids=BAD_DISTANCES.keys())
+def test_a_bad_distance_gets_one_clear_line(distance, message):
+    with pytest.raises((ValueError, TypeError)) as error:
+        ce.two_sample([[0.0, 1], [2, 3]], [[1.0, 1]], ce.SpanningTree(), distance=distance)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)

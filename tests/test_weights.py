@@ -1,0 +1,185 @@
+"""One contract for every family of weights."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse.csgraph import minimum_spanning_tree
+from scipy.spatial import KDTree
+
+import brute_force
+import crossedge as ce
+from brute_force import lp_distances
+from crossedge.distances import matrix_distances, point_distances
+
+FAMILIES = [ce.SpanningTree(), ce.NearestNeighbours(), ce.NearestNeighbours(4)]
+
+
+def total_weight(weights, n):
+    return n - 1 if isinstance(weights, ce.SpanningTree) else weights.k * n
+
+
+def witness(weights, distances):
+    if isinstance(weights, ce.SpanningTree):
+        return brute_force.spanning_trees(distances)
+    return brute_force.nearest_neighbours(distances, weights.k)
+
+
+def points_of(kind, n, d=2):
+    rng = np.random.default_rng(n)
+    return {
+        "continuous": rng.normal(size=(n, d)),
+        "grid": rng.integers(0, 3, (n, d)).astype(float),
+        "duplicates": rng.normal(size=(3, d))[rng.integers(0, 3, n)],
+        "constant": np.full((n, d), 0.7),
+    }[kind]
+
+
+KINDS = ["continuous", "grid", "duplicates", "constant"]
+
+
+@pytest.mark.parametrize("weights", FAMILIES, ids=repr)
+@pytest.mark.parametrize("kind", KINDS)
+class TestContract:
+    def test_symmetric_with_zero_diagonal_and_fixed_sum(self, weights, kind):
+        distances = torch.as_tensor(lp_distances(points_of(kind, 40)))
+        W = weights(distances)
+        assert W.shape == distances.shape
+        assert torch.equal(W, W.T)
+        assert (W >= 0).all()
+        assert not W.diagonal().any()
+        assert W.sum() / 2 == pytest.approx(total_weight(weights, 40), rel=1e-13)
+
+    def test_the_order_of_the_points_does_not_matter(self, weights, kind):
+        distances = torch.as_tensor(lp_distances(points_of(kind, 30)))
+        order = torch.randperm(30, generator=torch.Generator().manual_seed(0))
+        moved = weights(distances[order][:, order])
+        torch.testing.assert_close(moved, weights(distances)[order][:, order], rtol=0, atol=1e-12)
+
+    def test_points_and_their_distances_give_the_same_edges(self, weights, kind):
+        for p in (1.0, 2.0, 2.5, np.inf):
+            points = points_of(kind, 150)
+            by_points = weights.edges(point_distances(points, p)).dense()
+            by_matrix = weights.edges(matrix_distances(lp_distances(points, p))).dense()
+            torch.testing.assert_close(by_points, by_matrix, rtol=0, atol=1e-12)
+
+    def test_batches_are_as_good_as_loops(self, weights, kind):
+        many = [lp_distances(points_of(kind, 12) + 0.01 * shift) for shift in range(6)]
+        batch = torch.as_tensor(np.array(many)).reshape(2, 3, 12, 12)
+        expected = torch.stack([weights(matrix) for row in batch for matrix in row])
+        assert torch.equal(weights(batch), expected.reshape(2, 3, 12, 12))
+        assert weights(batch[:0]).shape == (0, 3, 12, 12)
+
+    def test_float32_in_float32_out(self, weights, kind):
+        distances = torch.as_tensor(lp_distances(points_of(kind, 12)))
+        W = weights(distances.float())
+        assert W.dtype == torch.float32
+
+    def test_no_gradient_at_temperature_zero(self, weights, kind):
+        distances = torch.as_tensor(lp_distances(points_of(kind, 12))).requires_grad_()
+        assert not weights(distances).requires_grad
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 7])
+@pytest.mark.parametrize("kind", KINDS)
+def test_ties_are_averaged_as_enumeration_says(n, kind):
+    for p in (1.0, 2.0, np.inf):
+        points = points_of(kind, n)
+        distances = lp_distances(points, p)
+        for weights in [ce.SpanningTree(), *(ce.NearestNeighbours(k) for k in range(1, n))]:
+            expected = witness(weights, distances)
+            for W in (
+                weights(torch.as_tensor(distances)),
+                weights.edges(point_distances(points, p)).dense(),
+            ):
+                np.testing.assert_allclose(W, expected, atol=1e-12)
+
+
+small_grids = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=2, max_size=7).map(
+    np.array
+)
+
+
+@given(points=small_grids, scale=st.sampled_from([1.0, 0.1, 1 / 3, 1e-9]), k=st.integers(1, 6))
+def test_ties_on_grids_of_any_spacing(points, scale, k):
+    """Multiples of 0.1 tie in plan, though not to the last bit."""
+    points = points * scale
+    for weights in (ce.SpanningTree(), ce.NearestNeighbours(min(k, len(points) - 1))):
+        W = weights.edges(point_distances(points, 2.0)).dense()
+        np.testing.assert_allclose(W, witness(weights, lp_distances(points)), atol=1e-9)
+
+
+@given(
+    st.integers(2, 6).flatmap(lambda n: st.lists(st.integers(0, 3), min_size=n * n, max_size=n * n))
+)
+def test_ties_in_any_symmetric_matrix(entries):
+    """Precomputed distances need not obey the triangle inequality."""
+    n = int(len(entries) ** 0.5)
+    distances = np.tril(np.reshape(entries, (n, n)), -1).astype(float)
+    distances += distances.T
+    for weights in (ce.SpanningTree(), ce.NearestNeighbours(n - 1), ce.NearestNeighbours(1)):
+        W = weights(torch.as_tensor(distances))
+        np.testing.assert_allclose(W, witness(weights, distances), atol=1e-12)
+
+
+@pytest.mark.parametrize(("n", "d"), [(2, 1), (500, 1), (500, 2), (700, 10), (300, 60)])
+def test_the_tree_is_that_of_scipy(n, d):
+    points = np.random.default_rng(n).standard_t(2, size=(n, d))
+    W = ce.SpanningTree().edges(point_distances(points, 2.0)).dense().numpy()
+    tree = minimum_spanning_tree(lp_distances(points)).toarray() > 0
+    np.testing.assert_array_equal(W, tree | tree.T)
+
+
+@pytest.mark.parametrize(("n", "d", "k"), [(2, 1, 1), (500, 1, 3), (900, 2, 5), (700, 10, 20)])
+def test_the_neighbours_are_those_of_scipy(n, d, k):
+    points = np.random.default_rng(n).standard_t(2, size=(n, d))
+    W = ce.NearestNeighbours(k).edges(point_distances(points, 2.0)).dense().numpy()
+    expected = np.zeros((n, n))
+    for i, near in enumerate(KDTree(points).query(points, k + 1)[1]):
+        expected[i, near[near != i]] = 1
+    np.testing.assert_array_equal(W, expected + expected.T)
+
+
+def test_many_copies_need_no_more_memory_than_one():
+    points = np.zeros((100_000, 2))
+    points[50_000:] = 1
+    for weights in (ce.SpanningTree(), ce.NearestNeighbours(3)):
+        graph = weights.edges(point_distances(points, 2.0))
+        assert len(graph.weight) <= 3
+        assert graph.total == pytest.approx(total_weight(weights, 100_000), rel=1e-12)
+
+
+def test_a_large_grid_of_ties():
+    """Every edge of a square grid is in some minimum tree, and the weights sum to n - 1."""
+    side = 60
+    points = np.indices((side, side)).reshape(2, -1).T * 1.0
+    graph = ce.SpanningTree().edges(point_distances(points, 2.0))
+    assert len(graph.weight) == 2 * side * (side - 1)
+    assert graph.total == pytest.approx(side**2 - 1, rel=1e-12)
+    in_the_middle = (np.abs(points - (side - 1) / 2).max(1) < 1)[graph.i]
+    np.testing.assert_allclose(graph.weight[in_the_middle], 0.5, atol=1e-3)  # 1/2 as side grows
+
+
+BAD_WEIGHTS = {
+    "negative": (lambda: ce.SpanningTree(-1.0), "temperature=-1.0 is negative"),
+    "NaN": (lambda: ce.NearestNeighbours(1, float("nan")), "temperature=nan"),
+    "a word": (lambda: ce.SpanningTree("warm"), "temperature='warm' is not a number"),
+    "warm": (lambda: ce.SpanningTree(1.0), "temperature=1.0"),
+    "no neighbours": (lambda: ce.NearestNeighbours(0), "k=0 is too small"),
+    "half a neighbour": (lambda: ce.NearestNeighbours(1.5), "k=1.5 is not an integer"),
+    "too many": (lambda: ce.NearestNeighbours(3)(torch.zeros(3, 3)), "k=3 is too large for 3"),
+    "not square": (lambda: ce.SpanningTree()(torch.zeros(3, 4)), "distances has shape (3, 4)"),
+    "a vector": (lambda: ce.SpanningTree()(torch.zeros(3)), "distances has shape (3,)"),
+    "one point": (lambda: ce.SpanningTree()(torch.zeros(1, 1)), "distances has 1 points"),
+    "integers": (lambda: ce.SpanningTree()(torch.zeros(3, 3).int()), "distances is torch.int32"),
+    "minus": (lambda: ce.SpanningTree()(-torch.ones(3, 3)), "negative entries"),
+}
+
+
+@pytest.mark.parametrize(("call", "message"), BAD_WEIGHTS.values(), ids=BAD_WEIGHTS.keys())
+def test_bad_weights_get_one_clear_line(call, message):
+    with pytest.raises((ValueError, TypeError, NotImplementedError)) as error:
+        call()
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
