@@ -36,7 +36,8 @@ for (title, order), (left, right) in zip(splits.items(), axes, strict=True):
     x, y = images[order[:half]], images[order[half:]]
     result = ce.two_sample(x, y, ce.SpanningTree(), rng=0)
     print(f"{title}\n{result}\n")
-    plot_graph(x, y, ce.SpanningTree(), layout=places[order], ax=left)
+    labels = ("first half", "second half") if "first" in title else ("one half", "the other")
+    plot_graph(x, y, ce.SpanningTree(), layout=places[order], labels=labels, ax=left)
     left.set_title(f"{title}: {result.statistic:.0f} of {len(images) - 1} edges cross")
     plot_null(result, ax=right)
 figure.savefig("demo.png", dpi=110)

@@ -49,6 +49,49 @@ def nearest_neighbours(distances, k):
     return W
 
 
+def kruskal_average(distances, rtol=1e-9):
+    """The average over minimum spanning trees by the inverse of a Laplacian for every length."""
+    n = len(distances)
+    i, j = np.triu_indices(n, 1)
+    order = np.argsort(distances[i, j])
+    i, j, length = i[order], j[order], distances[i, j][order]
+    component = np.arange(n)
+    W = np.zeros((n, n))
+    first = 0
+    while component.any():
+        last = np.searchsorted(length, length[first] * (1 + rtol), side="right")
+        a, b = component[i[first:last]], component[j[first:last]]
+        joins = a != b
+        if joins.any():
+            laplacian = np.zeros((n, n))
+            for u, v in zip(a[joins], b[joins], strict=True):
+                laplacian[[u, v], [u, v]] += 1
+                laplacian[[u, v], [v, u]] -= 1
+            used = np.flatnonzero(np.diag(laplacian))
+            inverse = np.zeros((n, n))
+            inverse[np.ix_(used, used)] = np.linalg.pinv(laplacian[np.ix_(used, used)])
+            share = inverse[a, a] + inverse[b, b] - 2 * inverse[a, b]
+            W[i[first:last][joins], j[first:last][joins]] = share[joins]
+            for u, v in zip(a[joins], b[joins], strict=True):
+                low, high = sorted((component[u], component[v]))
+                component[component == high] = low
+        first = last
+    return W + W.T
+
+
+def neighbours_by_counting(distances, k, rtol=1e-9):
+    n = len(distances)
+    W = np.zeros((n, n))
+    for i in range(n):
+        others = np.delete(np.arange(n), i)
+        d = distances[i, others]
+        furthest = np.sort(d)[k - 1]
+        nearer, tied = d < furthest * (1 - rtol), np.abs(d - furthest) <= rtol * furthest
+        W[i, others[nearer]] = 1
+        W[i, others[tied]] = (k - nearer.sum()) / tied.sum()
+    return W + W.T
+
+
 def all_labellings(n, n_x):
     """(labellings, n) of 0 and 1."""
     labels = np.zeros((0, n))

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import torch
+from scipy.spatial.distance import cdist
 
 import crossedge as ce
 from brute_force import lp_distances
@@ -92,7 +93,36 @@ def test_a_mask_picks_out_the_second_sample():
     assert masked.statistic == direct.statistic
 
 
+def cosine(a, b):
+    a, b = (points / points.norm(dim=1, keepdim=True) for points in (a, b))
+    return 1 - a @ b.T
+
+
+CALLABLES = {
+    "torch": torch.cdist,
+    "scipy": lambda a, b: cdist(a, b, "cityblock"),
+    "numpy": lambda a, b: np.abs(a.numpy()[:, None] - b.numpy()[None]).max(-1),
+    "cosine": cosine,
+    "single precision": lambda a, b: torch.cdist(a.float(), b.float()),
+    "with gradient": lambda a, b: torch.cdist(a, b) * torch.ones(1, requires_grad=True),
+}
+
+
+@pytest.mark.parametrize("distance", CALLABLES.values(), ids=CALLABLES.keys())
+@pytest.mark.parametrize("d", [2, 10])
+def test_common_callables(distance, d):
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        x, y = rng.normal(size=(40, d)), rng.normal(size=(30, d)) + 5
+        assert ce.two_sample(x, y, ce.NearestNeighbours(3), distance=distance, rng=0).pvalue < 0.01
+
+
 BAD_DISTANCES = {
+    "a similarity": (lambda a, b: torch.exp(-torch.cdist(a, b)), "for a point and itself"),
+    "text back": (lambda a, b: "far", "distance returned str of no real numbers"),
+    "complex back": (lambda a, b: torch.cdist(a, b) * 1j, "of no real numbers"),
+    "nothing back": (lambda a, b: None, "distance returned NoneType of no real numbers"),
+    "complex": (2j, "distance is of type complex"),
     "too small": (0.5, "distance=0.5 is not a norm"),
     "NaN": (float("nan"), "distance=nan is not a norm"),
     "a name": ("cosine", "distance='cosine' is unknown"),

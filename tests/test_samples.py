@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import scipy.sparse
 import torch
 
 import crossedge as ce
@@ -75,7 +76,8 @@ BAD_SAMPLES = {
     "no columns": (np.empty((3, 0)), "x has no columns"),
     "different columns": (np.zeros((3, 5)), "y has 2 columns, x has 5"),
     "3-d": (np.zeros((3, 2, 2)), "x has 3 dimensions"),
-    "a number": (3.0, "x has 0 dimensions"),
+    "a number": (3.0, "x is the single number 3.0"),
+    "a 0-d array": (np.array(3.0), "x"),
     "complex": (np.zeros((3, 2), complex), "x holds complex numbers"),
     "torch complex": (torch.zeros(3, 2, dtype=torch.complex64), "x holds complex numbers"),
     "strings": ([["a", "b"]], "x is text"),
@@ -84,7 +86,21 @@ BAD_SAMPLES = {
     "dates": (np.zeros((3, 2), "datetime64[s]"), "x is dates"),
     "mixed objects": ([[{}, 1.0]], "x is mixed objects"),
     "missing objects": ([[None, 1.0]], "x has NaN at row 0, column 0"),
-    "nothing": (None, "x has 0 dimensions"),
+    "nothing": (None, "x is None"),
+    "a dictionary": ({"a": [1.0]}, "x is of type dict"),
+    "a generator": ((row for row in [[1.0, 2.0]]), "x is of type generator"),
+    "a lazy frame": (pl.DataFrame({"a": [1.0]}).lazy(), "x is a lazy frame: pass x.collect()"),
+    "a sparse matrix": (scipy.sparse.eye_array(2), "x is a sparse matrix: pass x.toarray()"),
+    "number-like text": (np.array([["1", "2"]], object), "x is text"),
+    "number-like text in a frame": (
+        pd.DataFrame({"a": ["1"], "b": [1]}),
+        "column 'a' of x is text",
+    ),
+    "complex objects": (np.array([[1, 2j]], object), "x holds complex numbers"),
+    "large integers": (np.array([[2**60, 1]]), "x has integers beyond 2^53"),
+    "larger integers": ([[10**400, 1]], "x has numbers beyond the range"),
+    "large torch integers": (torch.tensor([[2**60, 1]]), "x has integers beyond 2^53"),
+    "tensors in a list": ([torch.ones(2, requires_grad=True)], "x cannot be read as an array"),
     "ragged": ([[1.0, 2.0], [3.0]], "x is ragged"),
     "masked": (np.ma.masked_array([[1.0, 2.0]], [[True, False]]), "x has masked entries"),
     "sparse tensor": (torch.eye(2).to_sparse(), "x is a sparse tensor"),
@@ -123,9 +139,15 @@ def test_unlike_column_names():
 DISTANCES = np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 3.0], [2.0, 3.0, 0.0]])
 
 
+ONE_LARGE = np.full((4, 4), 2.0) * (1 - np.eye(4))
+ONE_LARGE[3, :3] = ONE_LARGE[:3, 3] = 2e6
+ONE_LARGE[0, 1], ONE_LARGE[1, 0] = 1, 3
+
+
 def test_precomputed_by_size_or_by_mask():
-    by_size = pool_precomputed(DISTANCES, 1)
-    np.testing.assert_array_equal(by_size.in_x, [True, True, False])
+    for size in (1, np.int64(1), np.array(1), torch.tensor(1)):
+        in_x = pool_precomputed(DISTANCES, size).in_x
+        np.testing.assert_array_equal(in_x, [True, True, False])
     for mask in (
         [True, False, False],
         torch.tensor([True, False, False]),
@@ -137,7 +159,7 @@ def test_precomputed_by_size_or_by_mask():
 BAD_MATRICES = {
     "not square": (DISTANCES[:2], 1, "x has shape (2, 3)"),
     "asymmetric": (DISTANCES + np.triu(DISTANCES), 1, "x is not symmetric: 2 at (0, 1) but 1"),
-    "negative": (-DISTANCES, 1, "x has a negative distance -1 at (0, 1)"),
+    "negative": (-DISTANCES, 1, "x has a negative distance -3 at (1, 2)"),
     "similarities": (np.ones((3, 3)), 1, "x has 1 on its diagonal"),
     "one point": ([[0.0]], 1, "x is the distance matrix of a single pooled point"),
     "NaN": (DISTANCES * np.nan, 1, "x has NaN at row 0, column 0"),
@@ -145,8 +167,15 @@ BAD_MATRICES = {
     "no y": (DISTANCES, 0, "y=0 of 3 points leaves a sample empty"),
     "a sample": (DISTANCES, DISTANCES, "y is an array of float64 and shape (3, 3)"),
     "labels": (DISTANCES, [0, 0, 1], "y is of type list"),
-    "a truth": (DISTANCES, True, "y is of type bool"),
+    "a truth": (DISTANCES, True, "y is True"),
     "short mask": (DISTANCES, [True, False], "y has 2 entries, x has 3 rows"),
+    "ragged mask": (DISTANCES, [[True], [False, True]], "y is ragged"),
+    "one large distance": (ONE_LARGE, 1, "x is not symmetric: 1 at (0, 1) but 3"),
+    "unlike labels": (
+        pd.DataFrame(DISTANCES, index=list("abc"), columns=list("acb")),
+        1,
+        "x has its rows and columns in different orders",
+    ),
     "one-sided mask": (DISTANCES, [False] * 3, "y is False everywhere"),
 }
 
@@ -159,6 +188,19 @@ def test_a_bad_matrix_gets_one_clear_line(x, y, message):
     assert "\n" not in str(error.value)
 
 
-def test_a_matrix_that_rounding_made_asymmetric_will_do():
-    x = torch.rand(30, 3, generator=torch.Generator().manual_seed(0))
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_matrix_that_rounding_made_asymmetric_or_negative_will_do(dtype):
+    x = torch.rand(60, 3, generator=torch.Generator().manual_seed(0), dtype=dtype)
     ce.two_sample(torch.cdist(x, x), 10, ce.SpanningTree(), distance="precomputed")
+    unit = x / x.norm(dim=1, keepdim=True)
+    ce.two_sample(1 - unit @ unit.T, 10, ce.SpanningTree(), distance="precomputed")
+
+
+def test_equal_points_in_a_matrix_are_merged():
+    points = np.random.default_rng(0).integers(0, 2, (3000, 3)) * 1.0
+    distances = np.abs(points[:, None] - points).sum(-1)
+    for weights in (ce.SpanningTree(), ce.NearestNeighbours(2)):
+        by_matrix = ce.two_sample(distances, 1000, weights, distance="precomputed", rng=0)
+        by_points = ce.two_sample(points[:2000], points[2000:], weights, distance=1, rng=0)
+        assert by_matrix.statistic == pytest.approx(by_points.statistic, rel=1e-12)
+        assert by_matrix.pvalue == by_points.pvalue

@@ -122,6 +122,16 @@ def test_constant_data_give_one(weights, null, n_x, n_y):
     assert result.zscore == result.null_std == result.null_skewness == 0
 
 
+@pytest.mark.parametrize("null", ["permutation", "normal"])
+def test_a_statistic_that_cannot_vary_gives_one(null):
+    """Every point of a regular polygon has the same degree, so one point of x always counts 4."""
+    angle = np.arange(7) * 2 * np.pi / 7
+    polygon = np.stack([np.cos(angle), np.sin(angle)], 1)
+    result = ce.two_sample(polygon[:1], polygon[1:], ce.NearestNeighbours(2), null=null)
+    assert result.statistic == pytest.approx(4)
+    assert (result.pvalue, result.null_std, result.null_skewness) == (1, 0, 0)
+
+
 def test_two_points():
     result = ce.two_sample([1.0], [2.0], ce.SpanningTree())
     assert (result.statistic, result.pvalue, result.null_std) == (1, 1, 0)
@@ -165,6 +175,8 @@ def test_the_answer_is_frozen_and_readable():
     result = ce.two_sample(*null_samples(0), ce.NearestNeighbours(2), rng=0)
     with pytest.raises(dataclasses.FrozenInstanceError):
         result.pvalue = 0
+    with pytest.raises(ValueError, match="read-only"):
+        result.null_distribution[0] = 0
     text = repr(result)
     assert "2-nearest neighbours" in text
     assert f"{result.pvalue:.4g}" in text
@@ -176,11 +188,17 @@ GOOD = dict(zip("xy", null_samples(0), strict=True)) | {"weights": ce.SpanningTr
 BAD_OPTIONS = {
     "no weights": ({"weights": None}, "weights is missing"),
     "weights by name": ({"weights": "mst"}, "weights is of type str"),
-    "a class": ({"weights": ce.SpanningTree}, "weights is of type"),
+    "a class": (
+        {"weights": ce.SpanningTree},
+        "weights is a class: give an instance",
+    ),
     "statistic": ({"statistic": "crosss"}, "statistic='crosss' is unknown: choose from 'cross'"),
     "null": ({"null": "gamma"}, "null='gamma' is unknown"),
     "no resamples": ({"n_resamples": 0}, "n_resamples=0 is too small"),
     "half a resample": ({"n_resamples": 9.5}, "n_resamples=9.5 is not an integer"),
+    "a truth for a number": ({"n_resamples": True}, "n_resamples=True is not an integer"),
+    "null as an array": ({"null": np.array([1, 2])}, "is unknown"),
+    "rng, though unused": ({"rng": "seed", "null": "normal"}, "rng is of type str"),
     "rng": ({"rng": "seed"}, "rng is of type str"),
     "k": ({"weights": ce.NearestNeighbours(50)}, "k=50 is too large for 50 pooled points"),
 }

@@ -1,5 +1,7 @@
 """One contract for every family of weights."""
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 import torch
@@ -123,6 +125,57 @@ def test_ties_in_any_symmetric_matrix(entries):
         np.testing.assert_allclose(W, witness(weights, distances), atol=1e-12)
 
 
+def planted_tie(n, gap, seed):
+    """Two clusters of continuous points with just two bridges, equally long but for the gap."""
+    rng = np.random.default_rng(seed)
+    half = n // 2
+    left, right = rng.random((half, 2)) * 0.5, rng.random((n - half, 2)) * 0.5 + [10, 0]
+    left[:2] = [[1.0, 0.0], [1.0, 4.0]]
+    right[:2] = [[9.0, 0.0], [9.0 + 8 * gap, 4.0]]
+    return np.vstack([left, right])[rng.permutation(n)]
+
+
+@pytest.mark.parametrize("n", [4, 5, 60, 200, 600])
+@pytest.mark.parametrize("gap", [0.0, 1e-13, -4e-13])
+@pytest.mark.parametrize("p", [1.0, 2.0, 3.0])
+def test_one_tie_among_many_points_is_found(n, gap, p):
+    """Wherever the two edges stand: same leaf or another, an offer or a choice of the next."""
+    for seed in range(4):
+        points = planted_tie(n, gap, seed)
+        distances = lp_distances(points, p)
+        expected = brute_force.kruskal_average(distances)
+        np.testing.assert_allclose(np.unique(expected.round(9)), [0, 0.5, 1])
+        for W in (
+            ce.SpanningTree().edges(point_distances(points, p)).dense().numpy(),
+            ce.SpanningTree()(torch.as_tensor(distances)).numpy(),
+        ):
+            np.testing.assert_allclose(W, expected, atol=1e-9)
+
+
+def test_the_smallest_tie_in_any_order():
+    """Two sides of a triangle, 0.5 each: equal in plan, and not in binary."""
+    corners = np.array([[0, 0], [0, 5], [3, 4]]) * 0.1
+    for order in permutations(range(3)):
+        W = ce.SpanningTree().edges(point_distances(corners[list(order)], 2.0)).dense().numpy()
+        far = [order.index(corner) for corner in range(3)]
+        np.testing.assert_allclose(W[np.ix_(far, far)], [[0, 0.5, 0.5], [0.5, 0, 1], [0.5, 1, 0]])
+
+
+@pytest.mark.parametrize("shape", [(40, 1), (300, 2), (500, 4)])
+@pytest.mark.parametrize("scale", [1.0, 0.1, 1 / 3])
+def test_discrete_points_in_many_leaves(shape, scale):
+    for levels in (3, 9):
+        points = np.random.default_rng(1).integers(0, levels, shape) * scale
+        distances = lp_distances(points)
+        expected = brute_force.kruskal_average(distances)
+        W = ce.SpanningTree().edges(point_distances(points, 2.0)).dense()
+        np.testing.assert_allclose(W, expected, atol=1e-9)
+        for k in (1, 3, 7):
+            by_points = ce.NearestNeighbours(k).edges(point_distances(points, 2.0)).dense()
+            by_count = brute_force.neighbours_by_counting(distances, k)
+            np.testing.assert_allclose(by_points, by_count, atol=1e-12)
+
+
 @pytest.mark.parametrize(("n", "d"), [(2, 1), (500, 1), (500, 2), (700, 10), (300, 60)])
 def test_the_tree_is_that_of_scipy(n, d):
     points = np.random.default_rng(n).standard_t(2, size=(n, d))
@@ -162,10 +215,13 @@ def test_a_large_grid_of_ties():
 
 
 BAD_WEIGHTS = {
-    "negative": (lambda: ce.SpanningTree(-1.0), "temperature=-1.0 is negative"),
+    "negative": (lambda: ce.SpanningTree(-1.0), "temperature=-1.0 is not at least 0"),
     "NaN": (lambda: ce.NearestNeighbours(1, float("nan")), "temperature=nan"),
-    "a word": (lambda: ce.SpanningTree("warm"), "temperature='warm' is not a number"),
+    "a word": (lambda: ce.SpanningTree("warm"), "temperature='warm' is not a real number"),
     "warm": (lambda: ce.SpanningTree(1.0), "temperature=1.0"),
+    "complex": (lambda: ce.SpanningTree(1j), "temperature=1j is not a real number"),
+    "true neighbours": (lambda: ce.NearestNeighbours(True), "k=True is not an integer"),
+    "numpy": (lambda: ce.SpanningTree()(np.zeros((3, 3))), "distances is of type ndarray"),
     "no neighbours": (lambda: ce.NearestNeighbours(0), "k=0 is too small"),
     "half a neighbour": (lambda: ce.NearestNeighbours(1.5), "k=1.5 is not an integer"),
     "too many": (lambda: ce.NearestNeighbours(3)(torch.zeros(3, 3)), "k=3 is too large for 3"),

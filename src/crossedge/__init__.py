@@ -2,8 +2,9 @@
 
 from crossedge.result import TwoSampleResult as TwoSampleResult
 from crossedge.two_sample import two_sample as two_sample
+from crossedge.weights import GraphWeights as GraphWeights
 from crossedge.weights import NearestNeighbours as NearestNeighbours
 from crossedge.weights import SpanningTree as SpanningTree
 
 __version__ = "0.1.0"
-__all__ = ["NearestNeighbours", "SpanningTree", "TwoSampleResult", "two_sample"]
+__all__ = ["GraphWeights", "NearestNeighbours", "SpanningTree", "TwoSampleResult", "two_sample"]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar, cast
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
 
 import numba
 import torch
@@ -22,8 +24,25 @@ def compiled(function: Loop) -> Loop:
     threads, and a library must be safe in both. Arguments hold no NaN (the door has seen to that),
     so smallest and largest may use vector instructions; sums keep their order.
     """
-    decorate = numba.njit(cache=True, nogil=True, fastmath={"nnan", "nsz"}, error_model="numpy")
-    return cast(Loop, decorate(function))
+    options: dict[str, Any] = {"nogil": True, "fastmath": {"nnan", "nsz"}, "error_model": "numpy"}
+    try:
+        dispatcher: Any = numba.njit(cache=True, **options)(function)
+    except RuntimeError:  # nowhere to write: compile anew in each process
+        return cast(Loop, numba.njit(**options)(function))
+    # numba recompiles when the file of the function changes, but not when a function that it calls
+    # does, in another file: let the code on disk depend on all of them
+    cache_file: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    if hasattr(cache_file, "_source_stamp"):
+        cache_file._source_stamp = (cache_file._source_stamp, _sources())
+    return cast(Loop, dispatcher)
+
+
+@cache
+def _sources() -> tuple[tuple[str, int, int], ...]:
+    """The state of every source file of the package."""
+    files = sorted(Path(__file__).parent.rglob("*.py"))
+    stats = [(file.name, file.stat()) for file in files]
+    return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
 
 
 def inlined(function: Loop) -> Loop:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from numbers import Real
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from crossedge.samples import Samples, pool, pool_precomputed
+from crossedge.samples import Samples, differ, pool, pool_precomputed
 
 Floats = npt.NDArray[np.float64]
-BlockDistance = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+BlockDistance = Callable[[Any, Any], Any]  # two tensors in; a tensor or an array out
 Distance = float | Literal["precomputed"] | BlockDistance
 
 # Two distances within this factor of each other are a tie: data rounded to 0.1 have ties in plan
@@ -39,6 +40,7 @@ class RowDistances:
 
     n: int
     row: Callable[[int], Floats]  # index -> (n,)
+    matrix: Floats | None = None  # all rows, if the caller brought them
 
 
 Distances = PointDistances | RowDistances
@@ -57,7 +59,7 @@ def pooled_distances(x: object, y: object, distance: Distance) -> tuple[Samples,
     if callable(distance):
         samples = pool(x, y)
         return samples, callable_distances(samples.values, distance)
-    if isinstance(distance, bool) or not isinstance(distance, int | float | np.number):
+    if isinstance(distance, bool) or not isinstance(distance, Real):
         raise TypeError(
             f"distance is of type {type(distance).__name__}: give p >= 1 for l_p, a callable, "
             "or 'precomputed'"
@@ -76,7 +78,7 @@ def point_distances(points: Floats, p: float) -> PointDistances:
 
 
 def matrix_distances(matrix: Floats) -> RowDistances:
-    return RowDistances(len(matrix), lambda index: matrix[index])
+    return RowDistances(len(matrix), lambda index: matrix[index], matrix)
 
 
 def callable_distances(points: Floats, distance: BlockDistance) -> RowDistances:
@@ -84,20 +86,42 @@ def callable_distances(points: Floats, distance: BlockDistance) -> RowDistances:
     tensor = torch.from_numpy(points)
 
     def block(rows: torch.Tensor, columns: torch.Tensor) -> Floats:
-        values = np.asarray(distance(rows, columns), dtype=np.float64)
+        values = _as_block(distance(rows, columns))
         if values.shape != (len(rows), len(columns)):
             raise ValueError(
                 f"distance returned shape {values.shape} for blocks of {len(rows)} and "
                 f"{len(columns)} points: it must return ({len(rows)}, {len(columns)}), "
                 "as torch.cdist does"
             )
-        if not (values >= 0).all() or not np.isfinite(values).all():
-            worst = values[~((values >= 0) & np.isfinite(values))][0]
-            raise ValueError(f"distance returned {worst:g}: it must be finite and at least 0")
-        return values
+        if not np.isfinite(values).all() or values.min() < -1e-6 * values.max():
+            worst = values[~np.isfinite(values)] if not np.isfinite(values).all() else values
+            raise ValueError(f"distance returned {worst.min():g}: give finite values of at least 0")
+        return np.maximum(values, 0.0)  # rounding, as in 1 - cosine
 
     few, more = tensor[:17], tensor[:33]
-    there, back = block(few, more), block(more, few).T
-    if not np.allclose(there, back, rtol=1e-6, atol=0):
+    there = block(few, more)
+    if np.diagonal(there).max() > 1e-3 * there.max():
+        raise ValueError(
+            f"distance returned {np.diagonal(there).max():g} for a point and itself: "
+            "it must be 0 there (is this a similarity?)"
+        )
+    if differ(there, block(more, few).T).any():
         raise ValueError("distance is not symmetric: d(a, b) and d(b, a) must agree")
     return RowDistances(len(points), lambda index: block(tensor[index : index + 1], tensor)[0])
+
+
+def _as_block(values: Any) -> Floats:
+    """What a callable returned, as doubles."""
+    if isinstance(values, torch.Tensor):
+        values = values.detach().cpu()
+        values = (values.double() if values.is_floating_point() else values).numpy()
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "biuf":
+            raise TypeError
+        return array.astype(np.float64, copy=False)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"distance returned {type(values).__name__} of no real numbers: "
+            "it must return an (a, b) tensor or array"
+        ) from None

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
+
+try:
+    import matplotlib.pyplot as plt
+    from matplotlib.axes import Axes
+    from matplotlib.collections import LineCollection
+except ModuleNotFoundError:
+    raise ModuleNotFoundError(
+        "crossedge.plots needs matplotlib: pip install 'crossedge[plots]'"
+    ) from None
 
 from crossedge.distances import Distance, pooled_distances
 from crossedge.result import TwoSampleResult
@@ -23,6 +29,7 @@ def plot_graph(
     *,
     layout: Any = None,
     distance: Distance = 2.0,
+    labels: tuple[str, str] = ("x", "y"),
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the pooled sample and its neighbourhood graph, with the edges that cross in red.
@@ -34,6 +41,8 @@ def plot_graph(
     layout : array, optional
         (n_x + n_y, 2) places for the points; by default the data themselves if they are in two
         dimensions, else their first two principal components.
+    labels : pair of str
+        What to call the samples in the legend.
     ax : Axes, optional
         Where to draw; the current axes by default.
     """
@@ -42,17 +51,24 @@ def plot_graph(
     places = _principal_plane(samples.values) if layout is None else np.asarray(layout, float)
     if places.shape != (graph.n, 2):
         raise ValueError(f"layout has shape {places.shape}: give ({graph.n}, 2) places")
-    W = graph.dense().numpy()
-    i, j = np.nonzero(np.triu(W))
+    if len(graph.sizes) == graph.n:
+        i, j, weight = graph.i, graph.j, graph.weight
+    else:  # spell out the pairs of equal points
+        W = graph.dense().numpy()
+        i, j = np.nonzero(np.triu(W))
+        weight = W[i, j]
     crossing = samples.in_x[i] != samples.in_x[j]
     lines = places[np.stack([i, j], axis=1)]
     ax = plt.gca() if ax is None else ax
     for chosen, colour, order in ((~crossing, QUIET, 1), (crossing, CROSS_COLOUR, 2)):
-        widths = 0.8 * np.minimum(W[i, j][chosen], 1.0)
+        widths = 0.8 * np.minimum(weight[chosen], 1.0)
         ax.add_collection(
             LineCollection(list(lines[chosen]), linewidths=widths, colors=colour, zorder=order)
         )
-    for inside, colour, label in ((samples.in_x, X_COLOUR, "x"), (~samples.in_x, Y_COLOUR, "y")):
+    for inside, colour, label in (
+        (samples.in_x, X_COLOUR, labels[0]),
+        (~samples.in_x, Y_COLOUR, labels[1]),
+    ):
         ax.scatter(
             places[inside, 0],
             places[inside, 1],
@@ -73,9 +89,10 @@ def plot_null(result: TwoSampleResult, ax: Axes | None = None) -> Axes:
     ax = plt.gca() if ax is None else ax
     grid = result.null_mean + result.null_std * np.linspace(-4.5, 4.5, 200)
     if result.null_distribution is not None:
-        spread = max(float(np.ptp(result.null_distribution)), 1e-9)
-        bins = np.linspace(-0.5, 0.5, 42) * 1.1 * spread + result.null_distribution.mean()
-        ax.hist(result.null_distribution, bins=list(bins), density=True, color=QUIET, alpha=0.6)
+        values = result.null_distribution
+        width = max(1.0, np.ceil(np.ptp(values) / 40))  # whole numbers in each bin, equally many
+        bins = np.arange(np.floor(values.min()) - 0.5, values.max() + width, width)
+        ax.hist(values, bins=list(bins), density=True, color=QUIET, alpha=0.6)
     if result.null_std:
         bell = np.exp(-0.5 * ((grid - result.null_mean) / result.null_std) ** 2)
         ax.plot(grid, bell / (result.null_std * np.sqrt(2 * np.pi)), color="black", lw=0.8)

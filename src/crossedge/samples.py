@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,6 @@ import torch
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
-
-COMPLEX = "holds complex numbers: pass real and imaginary parts as columns"
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,8 @@ def pool_precomputed(x: object, y: object) -> Samples:
     y is either the size of the second sample, which then owns the last rows, or a boolean mask
     that is true on its rows.
     """
-    matrix, _ = _as_points(x, "x")
+    _check_labels_of_matrix(x)
+    matrix, _ = _as_points(x, "x", "drop such points, row and column")
     n = len(matrix)
     if matrix.shape != (n, n):
         raise ValueError(
@@ -74,10 +74,10 @@ def pool_precomputed(x: object, y: object) -> Samples:
     for start in range(0, n, 256):  # by blocks: the matrix may fill half of the memory
         rows = matrix[start : start + 256]
         columns = matrix[:, start : start + 256].T
-        if (rows < 0).any():
-            row, column = np.argwhere(rows < 0)[0]
+        if rows.min() < -1e-6 * largest:
+            row, column = np.argwhere(rows == rows.min())[0]
             raise ValueError(
-                f"x has a negative distance {rows[row, column]:g} at ({start + row}, {column}): "
+                f"x has a negative distance {rows.min():g} at ({start + row}, {column}): "
                 "distances must be at least 0"
             )
         if (np.diagonal(rows, start) > 1e-3 * largest).any():
@@ -85,28 +85,58 @@ def pool_precomputed(x: object, y: object) -> Samples:
                 f"x has {np.diagonal(rows, start).max():g} on its diagonal: the distance of a "
                 "point to itself must be 0 (is this a matrix of similarities?)"
             )
-        if (np.abs(rows - columns) > 1e-6 * largest).any():
-            row, column = np.argwhere(np.abs(rows - columns) > 1e-6 * largest)[0]
+        unlike = differ(rows, columns)
+        if unlike.any():
+            row, column = np.argwhere(unlike)[0]
             raise ValueError(
                 f"x is not symmetric: {rows[row, column]:g} at ({start + row}, {column}) but "
                 f"{columns[row, column]:g} at ({column}, {start + row}); mend it, "
                 "as with (x + x.T) / 2"
             )
+    if matrix.min() < 0:  # rounding, as in 1 - cosine
+        matrix = np.maximum(matrix, 0.0)
     return Samples(matrix, ~_rows_of_y(y, n))
 
 
-def _rows_of_y(y: object, n: int) -> Bools:
+def differ(there: Floats, back: Floats) -> Bools:
+    """Where two (a, b) blocks, of distances from a to b and from b to a, differ beyond rounding.
+
+    The usual formula for |a - b|^2 errs by its rounding error times |a|^2, which leaves noise
+    between near points: it is measured against the typical distance, so that single precision
+    passes too.
+    """
+    typical = np.median(there, axis=1, keepdims=True)
+    return np.abs(there - back) > 1e-6 * np.maximum(there, back) + 1e-3 * typical
+
+
+def _check_labels_of_matrix(x: Any) -> None:
+    """A labelled matrix of distances has its rows and columns in the same order."""
+    if not (hasattr(x, "index") and hasattr(x, "columns")):
+        return
+    rows, columns = list(x.index), list(x.columns)
+    if rows != columns and set(rows) == set(columns):
+        raise ValueError("x has its rows and columns in different orders: pass x[x.index]")
+
+
+def _rows_of_y(y: Any, n: int) -> Bools:
     told = (
         "with distance='precomputed' y tells which rows of x are the second sample: "
         "their number (the last ones) or a boolean mask"
     )
-    if isinstance(y, int | np.integer) and not isinstance(y, bool):
-        if not 0 < y < n:
+    try:
+        size = None if isinstance(y, bool) else index(y)
+    except TypeError:
+        size = None
+    if size is not None:
+        if not 0 < size < n:
             raise ValueError(
-                f"y={y} of {n} points leaves a sample empty: give a size from 1 to {n - 1}"
+                f"y={size} of {n} points leaves a sample empty: give a size from 1 to {n - 1}"
             )
-        return np.arange(n) >= n - int(y)
-    mask = y.detach().cpu().numpy() if isinstance(y, torch.Tensor) else np.asarray(y)
+        return np.arange(n) >= n - size
+    try:
+        mask = y.detach().cpu().numpy() if isinstance(y, torch.Tensor) else np.asarray(y)
+    except ValueError:
+        raise ValueError(f"y is ragged: {told}") from None
     if mask.dtype != np.bool_ or mask.ndim != 1:
         raise TypeError(f"y is {_describe(y)}: {told}")
     if len(mask) != n:
@@ -116,29 +146,43 @@ def _rows_of_y(y: object, n: int) -> Bools:
     return mask
 
 
-def _as_points(sample: object, name: str) -> tuple[Floats, list[str] | None]:
+def _as_points(
+    sample: Any, name: str, remedy: str = "drop such rows or fill them"
+) -> tuple[Floats, list[Any] | None]:
     """(n, d) doubles, and the names of the columns where the sample has them."""
     columns = None
     if isinstance(sample, torch.Tensor):
         if sample.layout != torch.strided:
             raise TypeError(f"{name} is a sparse tensor: pass {name}.to_dense()")
-        if sample.is_complex():
-            raise TypeError(f"{name} {COMPLEX}")
-        array = sample.detach().to("cpu", torch.float64).numpy()
+        tensor = sample.detach().cpu()
+        array = _as_doubles(
+            (tensor.double() if tensor.is_floating_point() else tensor).numpy(), name
+        )
+    elif hasattr(sample, "collect") and hasattr(sample, "lazy"):
+        raise TypeError(f"{name} is a lazy frame: pass {name}.collect()")
     elif hasattr(sample, "columns") and hasattr(sample, "to_numpy"):
-        columns = [str(column) for column in sample.columns]
+        columns = list(sample.columns)
         if len(set(columns)) < len(columns):
             raise ValueError(f"{name} has two columns of the same name: rename one of them")
         array = _stack_columns(sample, name)
     elif hasattr(sample, "toarray"):
         raise TypeError(f"{name} is a sparse matrix: pass {name}.toarray()")
     elif np.ma.isMaskedArray(sample) and np.ma.is_masked(sample):
-        raise ValueError(f"{name} has masked entries: drop those rows or fill them")
+        raise ValueError(f"{name} has masked entries: {remedy}")
+    elif not hasattr(sample, "__len__") or isinstance(sample, dict | set | frozenset | str | bytes):
+        hint = "; for a matrix of distances say distance='precomputed'" if name == "y" else ""
+        raise TypeError(
+            f"{name} is {_describe(sample)}: give an array, a tensor, a list of points "
+            f"or a frame{hint}"
+        )
     else:
         try:
             array = np.asarray(sample)
         except ValueError:
             raise ValueError(f"{name} is ragged: its rows must all have the same length") from None
+        except (TypeError, RuntimeError) as error:
+            reason = str(error).partition("\n")[0]
+            raise TypeError(f"{name} cannot be read as an array: {reason}") from None
         array = _as_doubles(array, name)
     if array.ndim == 1 and columns is None:
         array = array[:, np.newaxis]
@@ -156,39 +200,53 @@ def _as_points(sample: object, name: str) -> tuple[Floats, list[str] | None]:
         row, column = np.argwhere(~np.isfinite(array))[0]
         found = "NaN" if np.isnan(array[row, column]) else "infinity"
         where = f"column {columns[column]!r}" if columns else f"column {column}"
-        raise ValueError(
-            f"{name} has {found} at row {row}, {where}: drop such rows or fill them in"
-        )
+        raise ValueError(f"{name} has {found} at row {row}, {where}: {remedy}")
     return array, columns
 
 
 def _stack_columns(frame: Any, name: str) -> Floats:
     columns = [
-        _as_doubles(np.asarray(frame[column]), f"column {str(column)!r} of {name}")
+        _as_doubles(np.asarray(frame[column]), f"column {column!r} of {name}")
         for column in frame.columns
     ]
     return np.stack(columns, axis=1) if columns else np.empty((len(frame), 0))
 
 
 def _as_doubles(array: npt.NDArray[Any], name: str) -> Floats:
-    if array.dtype.kind == "c":
-        raise TypeError(f"{name} {COMPLEX}")
-    if array.dtype.kind in "biuf":
+    kind = array.dtype.kind
+    if kind == "c" or (kind == "O" and any(isinstance(value, complex) for value in array.flat)):
+        raise TypeError(f"{name} holds complex numbers: give real ones")
+    if kind in "iu" and array.size and max(int(array.max()), -int(array.min())) > 2**53:
+        raise ValueError(
+            f"{name} has integers beyond 2^53, which lose digits as floating point numbers: "
+            "subtract a common offset first"
+        )
+    if kind in "biuf":
         return array.astype(np.float64, copy=False)
-    if array.dtype.kind == "O":
+    if kind == "O" and not any(isinstance(value, str | bytes) for value in array.flat):
         try:
             return array.astype(np.float64)
+        except OverflowError:
+            raise ValueError(
+                f"{name} has numbers beyond the range of doubles: rescale it"
+            ) from None
         except (TypeError, ValueError):
             pass
     raise TypeError(f"{name} is {_describe(array)}: every value must be a real number")
 
 
-def _describe(value: object) -> str:
+def _describe(value: Any) -> str:
     if isinstance(value, np.ndarray):
         kinds = {"U": "text", "S": "text", "M": "dates", "m": "durations", "O": "mixed objects"}
-        if value.dtype.kind == "O" and value.size and isinstance(value.flat[0], str):
+        if value.dtype.kind == "O" and any(isinstance(entry, str | bytes) for entry in value.flat):
             return "text"
         return kinds.get(value.dtype.kind, f"an array of {value.dtype} and shape {value.shape}")
+    if value is None or isinstance(value, bool):
+        return str(value)
+    if isinstance(value, str | bytes):
+        return "text"
+    if isinstance(value, int | float | complex | np.number):
+        return f"the single number {value}"
     return f"of type {type(value).__name__}"
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from operator import index
-from typing import Any, Literal
+from numbers import Integral
+from typing import Any, SupportsIndex
 
 from crossedge.distances import Distance, pooled_distances
 from crossedge.null.moments import cross_moments
-from crossedge.null.permutations import Rng, observe, permute
+from crossedge.null.permutations import Rng, check_rng, observe, permute
 from crossedge.null.pvalues import normal_pvalue, permutation_pvalue
 from crossedge.result import TwoSampleResult
 from crossedge.statistics import statistic_named
@@ -20,8 +20,8 @@ def two_sample(
     weights: GraphWeights | None = None,
     *,
     statistic: str | None = None,
-    null: Literal["permutation", "normal"] = "permutation",
-    n_resamples: int = 9999,
+    null: str = "permutation",
+    n_resamples: SupportsIndex = 9999,
     distance: Distance = 2.0,
     rng: Rng = None,
 ) -> TwoSampleResult:
@@ -56,26 +56,27 @@ def two_sample(
     >>> rng = np.random.default_rng(0)
     >>> x, y = rng.normal(size=(100, 3)), rng.normal(size=(80, 3)) + [1, 0, 0]
     >>> ce.two_sample(x, y, ce.SpanningTree(), rng=1)
-    two-sample test: minimum spanning tree, cross-edge count, random 9,999 labellings
+    two-sample test: minimum spanning tree, cross-edge count, 9,999 random labellings
       samples    100 and 80 points
       statistic  77  (if the distributions are equal: 88.8889 ± 6.622)
       z-score    -1.8
-      p-value    0.0435
+      p-value    0.0414
     """
     if weights is None:
         raise TypeError("weights is missing: give ce.SpanningTree() or ce.NearestNeighbours(k)")
+    if isinstance(weights, type):
+        raise TypeError(f"weights is a class: give an instance, as {weights.__name__}()")
     if not isinstance(weights, GraphWeights):
         raise TypeError(
             f"weights is of type {type(weights).__name__}: "
             "give ce.SpanningTree() or ce.NearestNeighbours(k)"
         )
     chosen = statistic_named("cross" if statistic is None else statistic)
-    if null not in ("permutation", "normal"):
+    if not isinstance(null, str) or null not in ("permutation", "normal"):
         raise ValueError(f"null={null!r} is unknown: choose from 'permutation', 'normal'")
-    try:
-        n_resamples = index(n_resamples)
-    except TypeError:
-        raise TypeError(f"n_resamples={n_resamples!r} is not an integer") from None
+    if isinstance(n_resamples, bool) or not isinstance(n_resamples, Integral):
+        raise TypeError(f"n_resamples={n_resamples!r} is not an integer: give a whole number")
+    check_rng(rng)
     if n_resamples < 1:
         raise ValueError(f"n_resamples={n_resamples} is too small: give at least 1")
 
@@ -85,11 +86,12 @@ def two_sample(
     observed = observe(graph, chosen, samples.in_x)
     zscore = (observed - moments.mean) / moments.std if moments.std else 0.0
     if null == "permutation":
-        drawn = permute(graph, chosen, samples.n_x, n_resamples, rng)
+        drawn = permute(graph, chosen, samples.n_x, int(n_resamples), rng)
         # values that are equal but for rounding must count as equal
         tolerance = max(1e-8 * moments.std, 1e-12 * graph.total)
         pvalue = permutation_pvalue(observed, drawn, tolerance)
-        how = f"{'all' if drawn.exact else 'random'} {len(drawn.values):,} labellings"
+        count = f"{len(drawn.values):,}"
+        how = f"all {count} labellings" if drawn.exact else f"{count} random labellings"
     else:
         drawn = None
         pvalue = normal_pvalue(zscore) if moments.std else 1.0

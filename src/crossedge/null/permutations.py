@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import comb
+from numbers import Integral
+from typing import SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +24,7 @@ from crossedge.statistics import Statistic
 from crossedge.weights import EdgeList
 
 Floats = npt.NDArray[np.float64]
-Rng = int | np.random.Generator | torch.Generator | None
+Rng = SupportsIndex | np.random.Generator | torch.Generator | None
 
 
 @dataclass(frozen=True)
@@ -42,27 +44,36 @@ def permute(
     not depend on the number of threads, and memory does not grow with the number of labellings.
     """
     n, key = graph.n, random_key(rng)
-    total = comb(n, n_x)
-    exact = total <= n_resamples
-    n_values = total if exact else n_resamples
-
+    fewer = min(n_x, n - n_x)  # label the smaller sample
+    exact = _labellings_up_to(n, fewer, n_resamples)
+    n_values = comb(n, fewer) if exact else n_resamples
     if exact:
-        fewer = min(n_x, n - n_x)
-        table = completion_table(n, fewer, total)
+        table = completion_table(n, fewer, n_values)
+    digits = coin_digits(n, fewer)
 
-        def labels(block: int) -> Words:
-            chosen = unrank_labellings(block * LANES, min(LANES, total - block * LANES), table)
-            return chosen if fewer == n_x else ~chosen
-
-    else:
-        digits = coin_digits(n, n_x)
-
-        def labels(block: int) -> Words:
-            return draw_labellings(key, block, n, n_x, digits)
+    def labels(block: int) -> Words:
+        first = block * LANES
+        if exact:
+            chosen = unrank_labellings(first, min(LANES, n_values - first), table)
+        else:
+            chosen = draw_labellings(key, block, n, fewer, digits)
+        return chosen if fewer == n_x else ~chosen
 
     blocks = range(-(-n_values // LANES))
     values = in_threads(lambda block: statistic_of_labels(graph, labels(block), statistic), blocks)
-    return PermutationNull(np.concatenate(values)[:n_values], exact)
+    together = np.concatenate(values)[:n_values]
+    together.setflags(write=False)
+    return PermutationNull(together, exact)
+
+
+def _labellings_up_to(n: int, n_x: int, limit: int) -> bool:
+    """Whether there are at most so many labellings, without the huge number itself."""
+    count = 1
+    for chosen in range(n_x):
+        count = count * (n - chosen) // (chosen + 1)
+        if count > limit:
+            return False
+    return True
 
 
 def observe(graph: EdgeList, statistic: Statistic, in_x: npt.NDArray[np.bool_]) -> float:
@@ -85,16 +96,23 @@ def statistic_of_labels(graph: EdgeList, labels: Words, statistic: Statistic) ->
     return statistic.value(within_x, within_y, graph.total)
 
 
+def check_rng(rng: Rng) -> None:
+    if rng is None or isinstance(rng, np.random.Generator | torch.Generator):
+        return
+    if isinstance(rng, bool) or not isinstance(rng, Integral):
+        raise TypeError(
+            f"rng is of type {type(rng).__name__}: give an integer, a numpy or a torch Generator"
+        )
+    if rng < 0:
+        raise ValueError(f"rng={rng} is negative: give an integer of at least 0")
+
+
 def random_key(rng: Rng) -> np.uint64:
     """64 random bits from whatever source of randomness the caller has."""
+    check_rng(rng)
     if isinstance(rng, torch.Generator):
         halves = torch.randint(2**32, (2,), generator=rng, device=rng.device, dtype=torch.int64)
         high, low = halves.tolist()
         return np.uint64(high << 32 | low)
-    if rng is not None and not isinstance(rng, int | np.integer | np.random.Generator):
-        raise TypeError(
-            f"rng is of type {type(rng).__name__}: give an integer, a numpy or a torch Generator"
-        )
-    if isinstance(rng, int | np.integer) and rng < 0:
-        raise ValueError(f"rng={rng} is negative: give an integer of at least 0")
-    return np.random.default_rng(rng).integers(2**64, dtype=np.uint64)
+    seed = rng if rng is None or isinstance(rng, np.random.Generator) else int(rng)
+    return np.random.default_rng(seed).integers(2**64, dtype=np.uint64)

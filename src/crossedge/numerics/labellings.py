@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import comb, exp, sqrt
+from math import comb, sqrt
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,7 @@ def _random_state(key: np.uint64, block: int) -> Words:
     seed = key
     for position in range(8):
         if position == 4:  # the key is mixed; now the block enters
-            seed = (state[0] ^ state[3]) + np.uint64(block) * golden
+            seed = (state[0] ^ state[3]) + np.uint64(block) * np.uint64(0xD1342543DE82EF95)
         seed += golden
         mixed = (seed ^ (seed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -61,19 +61,25 @@ def _random_below(state: Words, n: int) -> int:
 
 
 @compiled
+def _coin(n: int, n_x: int, digits: int) -> int:
+    """n_x / n in units of 2^-digits, and below 1."""
+    return min(((n_x << digits) + n // 2) // n, (1 << digits) - 1)
+
+
+@compiled
 def draw_labellings(key: np.uint64, block: int, n: int, n_x: int, digits: int) -> Words:
     """(n, WORDS): LANES labellings drawn uniformly among those with n_x ones.
 
-    First every bit is an independent coin of probability q = floor(2^digits n_x / n) / 2^digits,
-    64 of them from `digits` random words. A labelling with c ones is then uniform among those with
-    c ones, and stays uniform when randomly chosen ones (or zeros) are flipped until n_x are left:
-    about sqrt(n) flips instead of the n draws of a shuffle.
+    First every bit is an independent coin whose probability is n_x / n rounded to so many binary
+    digits, 64 of them from `digits` random words. A labelling with c ones is then uniform among
+    those with c ones, and stays uniform when randomly chosen ones (or zeros) are flipped until n_x
+    are left: about sqrt(n) flips instead of the n draws of a shuffle.
     """
     state = _random_state(key, block)
     labels = np.empty((n, WORDS), np.uint64)
     counter = new_counter()
     row = np.empty(WORDS, np.uint64)
-    q = (n_x << digits) // n
+    q = _coin(n, n_x, digits)
     for point in range(n):
         for word in range(WORDS):
             coins = np.uint64(0)
@@ -103,16 +109,15 @@ def coin_digits(n: int, n_x: int) -> int:
     """How many binary digits of n_x / n the first coins of `draw_labellings` should have.
 
     The fewest operations win: n words for each digit, against the flips that remain, each of which
-    takes several tries when the bits to flip are rare.
+    takes several tries where the bits to flip are rare.
     """
 
     def cost(digits: int) -> float:
-        scale = 1 << digits
-        q = (n_x * scale // n) / scale
-        spread = sqrt(n * q * (1 - q))
-        missing = max(n_x - n * q, spread) / (1 - n_x / n)
-        surplus = spread * exp(-0.5 * ((n_x - n * q) / spread) ** 2) / q if q else 0.0
-        return n * WORDS * (0.5 + digits) + LANES * 4 * (missing + surplus)
+        q = _coin(n, n_x, digits) / (1 << digits)
+        bias, spread = n * q - n_x, 0.4 * sqrt(n * q * (1 - q))
+        to_set = (spread + max(-bias, 0.0)) / (1 - n_x / n)
+        to_clear = (spread + max(bias, 0.0)) / (n_x / n)
+        return n * WORDS * (0.5 + digits) + LANES * 4 * (to_set + to_clear)
 
     return min(range(25), key=cost)
 

@@ -62,11 +62,12 @@ def spanning_tree_of_points(points: Floats, p: float, sizes: Ints) -> TreeEdges:
     return _average_over_ties(tree, reach.rank, np.concatenate(tied), sizes)
 
 
-def spanning_tree_of_rows(row: Callable[[int], Floats], n: int) -> TreeEdges:
-    """Average over the minimum spanning trees of n points whose distances come by the row."""
+def spanning_tree_of_rows(row: Callable[[int], Floats], sizes: Ints) -> TreeEdges:
+    """The same for points whose distances come by the row."""
+    n = len(sizes)
     order, parent, key = np.zeros(n, np.int64), np.full(n, -1), np.full(n, np.inf)
     any_tied = False
-    best, nearest, sizes = np.full(n, np.inf), np.full(n, -1), np.ones(n, np.int64)
+    best, nearest = np.full(n, np.inf), np.full(n, -1)
     for step in range(1, n):
         latest = int(order[step - 1])
         chosen, tied = _absorb_row(row(latest), latest, best, nearest, TIE)
@@ -192,12 +193,12 @@ def _arrivals_over_leaves(
                     least = here
                     chosen = leaf
         leaf = chosen
-        slot = -1
+        candidates = 0
         for other in range(sizes[leaf]):
-            if best[leaf, other] <= least * tie:
-                ties += slot >= 0
-                if best[leaf, other] == least:
-                    slot = other
+            candidates += best[leaf, other] <= least * tie
+            if best[leaf, other] == least:
+                slot = other
+        ties += candidates > 1
     return Arrivals(order, parent, key, ties > 0)
 
 

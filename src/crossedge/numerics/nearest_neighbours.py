@@ -41,20 +41,33 @@ def neighbours_of_points(points: Floats, k: int, p: float, copies: Ints) -> Neig
 
     The weight of an edge i, j is that of each pair of copies; i, i is for pairs of copies of i.
     """
-    own = np.flatnonzero(copies > 1)
-    twins = Neighbours(own, own, np.minimum(1.0, k / (copies[own] - 1)))
-    leaves, tie = build_leaves(points, LEAF), reduced_tie(p)
-    wanted = np.maximum(k + 1 - copies, 0)
+    leaves, tie, wanted = build_leaves(points, LEAF), reduced_tie(p), _wanted(k, copies)
     found = in_threads(
         lambda leaf: _neighbours_of_leaf(leaf, leaves, p, tie, wanted, copies),
         range(len(leaves.sizes)),
     )
-    return _stack([twins, *found])
+    return _stack([_twins(k, copies), *found])
 
 
-def neighbours_of_rows(row: Callable[[int], Floats], n: int, k: int) -> Neighbours:
-    """The k nearest of n points whose distances come by the row."""
-    return _stack([_neighbours_in_row(row(i), i, k, TIE) for i in range(n)])
+def neighbours_of_rows(row: Callable[[int], Floats], k: int, copies: Ints) -> Neighbours:
+    """The same for points whose distances come by the row."""
+    wanted = _wanted(k, copies)
+    found = [
+        _neighbours_in_row(row(i), i, int(wanted[i]), copies, TIE)
+        for i in range(len(copies))
+        if wanted[i]
+    ]
+    return _stack([_twins(k, copies), *found])
+
+
+def _wanted(k: int, copies: Ints) -> Ints:
+    """How many neighbours each point needs beside its own copies."""
+    return np.maximum(k + 1 - copies, 0)
+
+
+def _twins(k: int, copies: Ints) -> Neighbours:
+    own = np.flatnonzero(copies > 1)
+    return Neighbours(own, own, np.minimum(1.0, k / (copies[own] - 1)))
 
 
 def _stack(parts: list[Neighbours]) -> Neighbours:
@@ -91,13 +104,14 @@ def _share_out(
 
 
 @compiled
-def _neighbours_in_row(row: Floats, i: int, k: int, tie: float) -> Neighbours:
+def _neighbours_in_row(row: Floats, i: int, wanted: int, copies: Ints, tie: float) -> Neighbours:
     others = np.empty(len(row) - 1, np.int64)
     others[:i] = np.arange(i)
     others[i:] = np.arange(i + 1, len(row))
-    furthest = np.partition(row[others], k - 1)[k - 1]
+    last = min(wanted, len(others)) - 1
+    furthest = np.partition(row[others], last)[last]  # each stands for one copy at least
     near = others[row[others] <= furthest * tie]
-    return _share_out(i, row[near], near, k, np.ones(len(row), np.int64), tie)
+    return _share_out(i, row[near], near, wanted, copies, tie)
 
 
 @compiled

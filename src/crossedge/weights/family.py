@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from numbers import Real
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from crossedge.distances import Distances, matrix_distances
+from crossedge.distances import Distances, PointDistances, matrix_distances
 from crossedge.weights.edge_list import EdgeList
 
 Floats = npt.NDArray[np.float64]
@@ -22,10 +24,10 @@ class GraphWeights(ABC):
 
     def __post_init__(self) -> None:
         temperature = self.temperature
-        if isinstance(temperature, bool) or not isinstance(temperature, int | float | np.number):
-            raise TypeError(f"temperature={temperature!r} is not a number: give 0")
+        if isinstance(temperature, bool) or not isinstance(temperature, Real):
+            raise TypeError(f"temperature={temperature!r} is not a real number: give 0")
         if not temperature >= 0:
-            raise ValueError(f"temperature={temperature} is negative: give 0")
+            raise ValueError(f"temperature={temperature} is not at least 0: give 0")
         if temperature > 0:
             raise NotImplementedError(
                 f"temperature={temperature}: this version has the classical graphs only; give 0"
@@ -42,6 +44,11 @@ class GraphWeights(ABC):
 
     def __call__(self, distances: torch.Tensor) -> torch.Tensor:
         """(..., n, n) distances -> (..., n, n) pair weights W, with a zero diagonal."""
+        if not isinstance(distances, torch.Tensor):
+            raise TypeError(
+                f"distances is of type {type(distances).__name__}: give a tensor, "
+                "as with torch.as_tensor"
+            )
         if distances.ndim < 2 or distances.shape[-1] != distances.shape[-2]:
             raise ValueError(
                 f"distances has shape {tuple(distances.shape)}: give square matrices, (..., n, n)"
@@ -60,9 +67,36 @@ class GraphWeights(ABC):
         return weights.reshape(distances.shape)
 
 
-def atoms_of(points: Floats) -> tuple[Floats, Ints, Ints]:
-    """The distinct points, which of them each point is, and how many copies each has."""
-    distinct, atom, sizes = np.unique(points, axis=0, return_inverse=True, return_counts=True)
-    if len(distinct) == len(points):  # keep the order of the samples
-        return points, np.arange(len(points)), sizes
-    return distinct, atom.reshape(-1), sizes
+class Distinct(NamedTuple):
+    """Equal points as one."""
+
+    distances: Distances  # between the distinct points
+    atom: Ints  # (n,): which of them each point is
+    copies: Ints  # (atoms,)
+
+
+def distinct(distances: Distances) -> Distinct:
+    """Merge points with equal coordinates, or with equal rows in a matrix of distances."""
+    n = distances.n
+    if isinstance(distances, PointDistances):
+        points, atom, copies = np.unique(
+            distances.points, axis=0, return_inverse=True, return_counts=True
+        )
+        if len(points) < n:
+            return Distinct(PointDistances(points, distances.p), atom.reshape(n), copies)
+    elif distances.matrix is not None:
+        first = _first_equal_row(distances.matrix)
+        kept, atom, copies = np.unique(first, return_inverse=True, return_counts=True)
+        if len(kept) < n:
+            return Distinct(matrix_distances(distances.matrix[np.ix_(kept, kept)]), atom, copies)
+    return Distinct(distances, np.arange(n), np.ones(n, np.int64))
+
+
+def _first_equal_row(matrix: Floats) -> Ints:
+    """For each point the first one at distance 0 whose row is the same, if only itself."""
+    first = np.arange(len(matrix))
+    for i, row in enumerate(matrix):
+        candidate = int(np.argmax(row == 0))
+        if candidate < i and np.array_equal(matrix[candidate], row):
+            first[i] = candidate
+    return first

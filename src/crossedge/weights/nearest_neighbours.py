@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from operator import index
+from numbers import Integral
 
 import numpy as np
 
 from crossedge.distances import Distances, PointDistances
 from crossedge.numerics.nearest_neighbours import neighbours_of_points, neighbours_of_rows
 from crossedge.weights.edge_list import EdgeList
-from crossedge.weights.family import GraphWeights, atoms_of
+from crossedge.weights.family import GraphWeights, distinct
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,10 @@ class NearestNeighbours(GraphWeights):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        try:
-            k = index(self.k)
-        except TypeError:
-            raise TypeError(
-                f"k={self.k!r} is not an integer: give a number of neighbours"
-            ) from None
-        if k < 1:
-            raise ValueError(f"k={k} is too small: give at least 1 neighbour")
+        if isinstance(self.k, bool) or not isinstance(self.k, Integral):
+            raise TypeError(f"k={self.k!r} is not an integer: give a whole number of neighbours")
+        if self.k < 1:
+            raise ValueError(f"k={self.k} is too small: give at least 1 neighbour")
 
     @property
     def name(self) -> str:
@@ -63,11 +59,11 @@ class NearestNeighbours(GraphWeights):
                 f"k={self.k} is too large for {distances.n} pooled points: "
                 f"give at most k={distances.n - 1}"
             )
-        if isinstance(distances, PointDistances):
-            points, atom, sizes = atoms_of(distances.points)
-            near = neighbours_of_points(points, self.k, distances.p, sizes)
-            twins = near.i == near.j  # copies of a point are each other's neighbours, both ways
-            weight = np.where(twins, 2 * near.weight, near.weight)
-            return EdgeList.from_pairs(atom, near.i, near.j, weight)
-        near = neighbours_of_rows(distances.row, distances.n, self.k)
-        return EdgeList.from_pairs(np.arange(distances.n), *near)
+        between, atom, copies = distinct(distances)
+        if isinstance(between, PointDistances):
+            near = neighbours_of_points(between.points, self.k, between.p, copies)
+        else:
+            near = neighbours_of_rows(between.row, self.k, copies)
+        # copies of a point are neighbours of each other, both ways
+        weight = np.where(near.i == near.j, 2 * near.weight, near.weight)
+        return EdgeList.from_pairs(atom, near.i, near.j, weight)

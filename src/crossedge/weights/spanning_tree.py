@@ -12,7 +12,7 @@ from crossedge.numerics.minimum_spanning_tree import (
     spanning_tree_of_rows,
 )
 from crossedge.weights.edge_list import EdgeList
-from crossedge.weights.family import GraphWeights, atoms_of
+from crossedge.weights.family import GraphWeights, distinct
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,12 @@ class SpanningTree(GraphWeights):
         return "minimum spanning tree"
 
     def edges(self, distances: Distances) -> EdgeList:
-        if isinstance(distances, PointDistances):
-            points, atom, sizes = atoms_of(distances.points)
-            tree = spanning_tree_of_points(points, distances.p, sizes)
-            # the copies of a point are joined first, by any of the trees among them (Cayley)
-            twins = np.flatnonzero(sizes > 1)
-            i, j = np.append(tree.i, twins), np.append(tree.j, twins)
-            return EdgeList.from_pairs(atom, i, j, np.append(tree.weight, 2 / sizes[twins]))
-        tree = spanning_tree_of_rows(distances.row, distances.n)
-        return EdgeList.from_pairs(np.arange(distances.n), *tree)
+        between, atom, copies = distinct(distances)
+        if isinstance(between, PointDistances):
+            tree = spanning_tree_of_points(between.points, between.p, copies)
+        else:
+            tree = spanning_tree_of_rows(between.row, copies)
+        # the copies of a point are joined first, by any of the trees among them (Cayley)
+        twins = np.flatnonzero(copies > 1)
+        i, j = np.append(tree.i, twins), np.append(tree.j, twins)
+        return EdgeList.from_pairs(atom, i, j, np.append(tree.weight, 2 / copies[twins]))
