@@ -62,7 +62,11 @@ def kruskal_average(distances, rtol=1e-9):
         last = np.searchsorted(length, length[first] * (1 + rtol), side="right")
         a, b = component[i[first:last]], component[j[first:last]]
         joins = a != b
-        if joins.any():
+        if joins.sum() == 1:
+            W[i[first:last][joins], j[first:last][joins]] = 1
+            low, high = sorted((a[joins][0], b[joins][0]))
+            component[component == high] = low
+        elif joins.any():
             laplacian = np.zeros((n, n))
             for u, v in zip(a[joins], b[joins], strict=True):
                 laplacian[[u, v], [u, v]] += 1

@@ -39,9 +39,14 @@ def compiled(function: Loop) -> Loop:
 
 @cache
 def _sources() -> tuple[tuple[str, int, int], ...]:
-    """The state of every source file of the package."""
-    files = sorted(Path(__file__).parent.rglob("*.py"))
-    stats = [(file.name, file.stat()) for file in files]
+    """The state of the files that hold what loops in other files call or use."""
+    package = Path(__file__).parent
+    files = [
+        package / "compiled.py",
+        package / "distances.py",
+        *(package / "numerics").glob("*.py"),
+    ]
+    stats = [(file.name, file.stat()) for file in sorted(files)]
     return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
 
 

@@ -24,7 +24,7 @@ from crossedge.numerics.leaves import (
     reduced_gaps,
     reduced_tie,
 )
-from crossedge.numerics.star_mesh import edge_resistances
+from crossedge.numerics.sparse_star_mesh import edge_resistances
 
 LEAF = 128
 

@@ -1,119 +1,220 @@
-"""Effective resistances by star-mesh elimination: positive numbers only, so nothing cancels.
+"""Star-mesh elimination: marginals of random spanning trees from positive numbers only.
 
 A vertex k with conductances w_kj, whose sum is s_k, can be taken out of a network when every pair
-i, j of its neighbours gains w_ki w_kj / s_k: the star becomes a mesh, and no resistance among the
-others changes. With p_kj = w_kj / s_k, the resistances of k follow from those among the vertices
-that remained, since its potential is the average of theirs by p_k:
+i, j of its neighbours gains w_ki w_kj / s_k: the star becomes a mesh, and no effective resistance
+among the others changes. With p_kj = w_kj / s_k, the resistances of k follow from those among the
+vertices that remained, since its potential is the average of theirs by p_k:
 
     R_kj = 1/s_k + v_j - (p_k . v) / 2,   v = R p_k.
+
+The one subtraction is harmless: R is a squared Euclidean metric, so R_kj >= 1/s_k. A tree drawn
+with probability proportional to the product of its conductances holds the edge i, j with
+probability mu_ij = w_ij R_ij (Kirchhoff), to full relative precision.
+
+Vertices are taken out from the last to the first and come back from the first to the last, both in
+panels: inside a panel by compiled loops, for all others by one product of matrices.
+
+The derivative along a direction dw is the same recursion on dual numbers; `tangent_of` is its
+second half, given the first.
 """
 
 from __future__ import annotations
 
-from heapq import heapify, heappop, heappush
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from crossedge.compiled import compiled
 
 Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
-CORE_DEGREE = 32  # where every vertex has more neighbours than this, a dense matrix is faster
+PANEL = 64
+COLUMNS = 256  # the products fill a triangle; they are cut in columns of this width
 
 
-def edge_resistances(i: Ints, j: Ints, conductance: Floats) -> Floats:
-    """The resistance across each edge of a sparse graph; parallel edges add up.
+@dataclass(frozen=True)
+class Mesh:
+    """What elimination leaves. Row k of p is used left of the diagonal."""
 
-    Vertices with few neighbours are eliminated one by one, fewest first; what is left is dense.
-    The way back needs resistances only between vertices that were neighbours on the way out.
+    share: torch.Tensor  # (n, n): p
+    total: torch.Tensor  # (n,): s
+    resistance: torch.Tensor  # (n, n): R
+
+
+def panels(n: int) -> list[tuple[int, int]]:
+    return [(start, min(start + PANEL, n)) for start in range(0, n, PANEL)]
+
+
+def solve(conductance: torch.Tensor) -> Mesh:
+    """Effective resistances for (n, n) symmetric conductances of a connected graph.
+
+    The conductances are overwritten.
     """
-    vertices, index = np.unique(np.concatenate([i, j]), return_inverse=True)
-    ends = list(zip(index[: len(i)].tolist(), index[len(i) :].tolist(), strict=True))
-    weights: list[dict[int, float]] = [{} for _ in vertices]
-    for (a, b), weight in zip(ends, conductance.tolist(), strict=True):
-        weights[a][b] = weights[b][a] = weights[a].get(b, 0.0) + weight
+    n = len(conductance)
+    weight, total = conductance, conductance.new_ones(n)
+    for start, stop in reversed(panels(n)):
+        _eliminate(weight.numpy(), total.numpy(), start, stop)
+        rows = weight[start:stop, :start]
+        _add_product(weight, rows, rows / total[start:stop, None], start)
+    share = weight.div_(total[:, None])
+    resistance = torch.zeros_like(share)
+    for start, stop in panels(n):
+        potential = share[start:stop, :start] @ resistance[:start, :start]
+        _rebuild(share.numpy(), total.numpy(), resistance.numpy(), potential.numpy(), start, stop)
+        resistance[:start, start:stop] = resistance[start:stop, :start].T
+    return Mesh(share, total, resistance)
 
-    queue = [(len(near), vertex) for vertex, near in enumerate(weights)]
-    heapify(queue)
-    stars: list[tuple[int, float, list[int], Floats]] = []
-    remaining = set(range(len(vertices)))
-    while queue and queue[0][0] <= CORE_DEGREE:
-        degree, vertex = heappop(queue)
-        if vertex not in remaining or degree != len(weights[vertex]):
-            continue  # its degree has changed since
-        remaining.remove(vertex)
-        near = list(weights[vertex].items())
-        total = sum(weight for _, weight in near)
-        for place, (a, weight) in enumerate(near):
-            del weights[a][vertex]
-            share = weight / total
-            for b, other in near[:place]:
-                weights[a][b] = weights[b][a] = weights[a].get(b, 0.0) + share * other
-        for a, _ in near:
-            heappush(queue, (len(weights[a]), a))
-        if near:
-            shares = np.array([weight / total for _, weight in near])
-            stars.append((vertex, total, [a for a, _ in near], shares))
 
-    core = sorted(remaining)
-    place_in_core = {vertex: place for place, vertex in enumerate(core)}
-    dense = np.zeros((len(core), len(core)))
-    for vertex in core:
-        for a, weight in weights[vertex].items():
-            dense[place_in_core[vertex], place_in_core[a]] = weight
-    dense = effective_resistances(dense)
+def tangent_of(mesh: Mesh, d_conductance: torch.Tensor) -> torch.Tensor:
+    """dR, for symmetric changes of the conductances."""
+    share, total, resistance = mesh.share, mesh.total, mesh.resistance
+    weight = share * total[:, None]  # as it was when each vertex was taken out
+    n = len(total)
+    d_weight, d_total = d_conductance.clone(), torch.zeros_like(total)
+    for start, stop in reversed(panels(n)):
+        _eliminate_tangent(
+            weight.numpy(), d_weight.numpy(), total.numpy(), d_total.numpy(), start, stop
+        )
+        rows, d_rows, shares = (part[start:stop, :start] for part in (weight, d_weight, share))
+        d_shares = (d_rows - shares * d_total[start:stop, None]) / total[start:stop, None]
+        _add_product(d_weight, torch.cat([d_rows, rows]), torch.cat([shares, d_shares]), start)
+    d_share = (d_weight - share * d_total[:, None]) / total[:, None]
+    d_resistance = torch.zeros_like(resistance)
+    for start, stop in panels(n):
+        shares, d_shares = share[start:stop, :start], d_share[start:stop, :start]
+        potential = shares @ resistance[:start, :start]
+        d_potential = d_shares @ resistance[:start, :start]
+        d_potential.addmm_(shares, d_resistance[:start, :start])
+        _rebuild_tangent(
+            share.numpy(),
+            d_share.numpy(),
+            total.numpy(),
+            d_total.numpy(),
+            resistance.numpy(),
+            d_resistance.numpy(),
+            potential.numpy(),
+            d_potential.numpy(),
+            start,
+            stop,
+        )
+        d_resistance[:start, start:stop] = d_resistance[start:stop, :start].T
+    return d_resistance
 
-    resistances: list[dict[int, float]] = [{vertex: 0.0} for vertex in range(len(vertices))]
-    for vertex in core:
-        for a in weights[vertex]:
-            resistances[vertex][a] = float(dense[place_in_core[vertex], place_in_core[a]])
-    for vertex, total, neighbours, shares in reversed(stars):
-        known = np.array([[resistances[a][b] for b in neighbours] for a in neighbours])
-        potential = known @ shares
-        found = 1.0 / total + potential - 0.5 * (shares @ potential)
-        for a, resistance in zip(neighbours, found.tolist(), strict=True):
-            resistances[vertex][a] = resistances[a][vertex] = resistance
-    return np.array([resistances[a][b] for a, b in ends])
+
+def _add_product(target: torch.Tensor, left: torch.Tensor, right: torch.Tensor, size: int) -> None:
+    """Target += left' right on the first `size` rows and columns, below the diagonal."""
+    for first in range(0, size, COLUMNS):
+        columns = slice(first, min(first + COLUMNS, size))
+        target[first:size, columns].addmm_(left[:, first:].T, right[:, columns])
 
 
 @compiled
-def effective_resistances(conductance: Floats) -> Floats:
-    """(n, n) resistances between the vertices of a graph of (n, n) conductances.
+def _eliminate(weight: Floats, total: Floats, start: int, stop: int) -> None:
+    """Take out the vertices of a panel, last first, as far as its own rows are concerned."""
+    for k in range(stop - 1, max(start, 1) - 1, -1):
+        row = weight[k]
+        s = 0.0
+        for j in range(k):
+            s += row[j]
+        total[k] = s
+        for i in range(start, k):
+            share = row[i] / s
+            target = weight[i]
+            for j in range(i):
+                target[j] += share * row[j]
 
-    Infinite between vertices that nothing connects. The argument is overwritten.
-    """
-    n = len(conductance)
-    weight = conductance  # row k, left of the diagonal, becomes p_k; the diagonal becomes s_k
-    for k in range(n - 1, 0, -1):
-        total = 0.0
+
+@compiled
+def _eliminate_tangent(
+    weight: Floats, d_weight: Floats, total: Floats, d_total: Floats, start: int, stop: int
+) -> None:
+    for k in range(stop - 1, max(start, 1) - 1, -1):
+        row, d_row = weight[k], d_weight[k]
+        ds = 0.0
         for j in range(k):
-            total += weight[k, j]
-        weight[k, k] = total
-        for i in range(k):
-            if weight[k, i] > 0.0:
-                share = weight[k, i] / total
-                for j in range(i):
-                    weight[i, j] += share * weight[k, j]
-        for i in range(k):
-            if weight[k, i] > 0.0:
-                weight[k, i] /= total
-    resistance = np.zeros((n, n))
-    potential = np.empty(n)
-    for k in range(1, n):
-        for j in range(k):
-            potential[j] = 0.0
-        for i in range(k):
-            share = weight[k, i]
-            if share > 0.0:
-                for j in range(k):
-                    potential[j] += share * resistance[i, j]
+            ds += d_row[j]
+        d_total[k] = ds
+        for i in range(start, k):
+            share = row[i] / total[k]
+            d_share = (d_row[i] - share * ds) / total[k]
+            target = d_weight[i]
+            for j in range(i):
+                target[j] += share * d_row[j] + d_share * row[j]
+
+
+@compiled
+def _rebuild(
+    share: Floats, total: Floats, resistance: Floats, known: Floats, start: int, stop: int
+) -> None:
+    """Bring back the vertices of a panel; `known` is R p_k over the vertices before the panel."""
+    v = np.empty(stop)
+    for k in range(max(start, 1), stop):
+        p = share[k]
+        for j in range(start):
+            v[j] = known[k - start, j]
+        for j in range(start, k):
+            v[j] = 0.0
+        for i in range(start, k):
+            r = resistance[i]
+            here = 0.0
+            for j in range(start):
+                v[j] += p[i] * r[j]
+                here += p[j] * r[j]
+            for j in range(start, k):
+                v[j] += p[i] * r[j]
+            v[i] += here
         inner = 0.0
         for j in range(k):
-            if weight[k, j] > 0.0:
-                inner += weight[k, j] * potential[j]
+            inner += p[j] * v[j]
         for j in range(k):
-            resistance[k, j] = 1.0 / weight[k, k] + potential[j] - 0.5 * inner
+            resistance[k, j] = 1.0 / total[k] - 0.5 * inner + v[j]
+        for j in range(start, k):
             resistance[j, k] = resistance[k, j]
-    return resistance
+
+
+@compiled
+def _rebuild_tangent(
+    share: Floats,
+    d_share: Floats,
+    total: Floats,
+    d_total: Floats,
+    resistance: Floats,
+    d_resistance: Floats,
+    known: Floats,
+    d_known: Floats,
+    start: int,
+    stop: int,
+) -> None:
+    v = np.empty(stop)
+    dv = np.empty(stop)
+    for k in range(max(start, 1), stop):
+        p, dp = share[k], d_share[k]
+        for j in range(start):
+            v[j] = known[k - start, j]
+            dv[j] = d_known[k - start, j]
+        for j in range(start, k):
+            v[j] = 0.0
+            dv[j] = 0.0
+        for i in range(start, k):
+            r, dr = resistance[i], d_resistance[i]
+            here = 0.0
+            d_here = 0.0
+            for j in range(start):
+                v[j] += p[i] * r[j]
+                dv[j] += p[i] * dr[j] + dp[i] * r[j]
+                here += p[j] * r[j]
+                d_here += p[j] * dr[j] + dp[j] * r[j]
+            for j in range(start, k):
+                v[j] += p[i] * r[j]
+                dv[j] += p[i] * dr[j] + dp[i] * r[j]
+            v[i] += here
+            dv[i] += d_here
+        d_inner = 0.0
+        for j in range(k):
+            d_inner += p[j] * dv[j] + dp[j] * v[j]
+        for j in range(k):
+            d_resistance[k, j] = dv[j] - 0.5 * d_inner - d_total[k] / total[k] ** 2
+        for j in range(start, k):
+            d_resistance[j, k] = d_resistance[k, j]
