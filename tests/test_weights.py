@@ -135,7 +135,7 @@ def planted_tie(n, gap, seed):
     return np.vstack([left, right])[rng.permutation(n)]
 
 
-@pytest.mark.parametrize("n", [4, 5, 60, 200, 600])
+@pytest.mark.parametrize("n", [4, 5, 60, 300])
 @pytest.mark.parametrize("gap", [0.0, 1e-13, -4e-13])
 @pytest.mark.parametrize("p", [1.0, 2.0, 3.0])
 def test_one_tie_among_many_points_is_found(n, gap, p):
