@@ -15,7 +15,15 @@ import crossedge as ce
 from brute_force import lp_distances
 from crossedge.distances import matrix_distances, point_distances
 
-FAMILIES = [ce.SpanningTree(), ce.NearestNeighbours(), ce.NearestNeighbours(4)]
+FAMILIES = [
+    ce.SpanningTree(),
+    ce.NearestNeighbours(),
+    ce.NearestNeighbours(4),
+    ce.SpanningTree(0.4),
+    ce.NearestNeighbours(1, 0.4),
+    ce.NearestNeighbours(4, (0.2, 1.0)),
+    ce.SpanningTree("median"),
+]
 
 
 def total_weight(weights, n):
@@ -78,9 +86,10 @@ class TestContract:
         W = weights(distances.float())
         assert W.dtype == torch.float32
 
-    def test_no_gradient_at_temperature_zero(self, weights, kind):
+    def test_a_gradient_above_temperature_zero(self, weights, kind):
         distances = torch.as_tensor(lp_distances(points_of(kind, 12))).requires_grad_()
-        assert not weights(distances).requires_grad
+        if weights.temperature != "median" or kind != "constant":  # whose median is 0
+            assert weights(distances).requires_grad == (weights.temperature != 0)
 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 7])
@@ -217,8 +226,12 @@ def test_a_large_grid_of_ties():
 BAD_WEIGHTS = {
     "negative": (lambda: ce.SpanningTree(-1.0), "temperature=-1.0 is not at least 0"),
     "NaN": (lambda: ce.NearestNeighbours(1, float("nan")), "temperature=nan"),
-    "a word": (lambda: ce.SpanningTree("warm"), "temperature='warm' is not a real number"),
-    "warm": (lambda: ce.SpanningTree(1.0), "temperature=1.0"),
+    "a word": (
+        lambda: ce.SpanningTree("warm"),
+        "temperature='warm' is unknown",
+    ),
+    "none": (lambda: ce.SpanningTree([]), "temperature is an empty sequence"),
+    "one of several": (lambda: ce.SpanningTree([1.0, -2.0]), "temperature=-2.0 is not at least 0"),
     "complex": (lambda: ce.SpanningTree(1j), "temperature=1j is not a real number"),
     "true neighbours": (lambda: ce.NearestNeighbours(True), "k=True is not an integer"),
     "numpy": (lambda: ce.SpanningTree()(np.zeros((3, 3))), "distances is of type ndarray"),

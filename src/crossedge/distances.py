@@ -26,8 +26,9 @@ TIE = 1 + 1e-12
 class PointDistances:
     """l_p between n points, computed where it is needed."""
 
-    points: Floats  # (n, d), scaled by a power of two so that no square leaves the range of doubles
+    points: Floats  # (n, d), times 2^exponent so that no square leaves the range of doubles
     p: float
+    exponent: int
 
     @property
     def n(self) -> int:
@@ -72,9 +73,27 @@ def pooled_distances(x: object, y: object, distance: Distance) -> tuple[Samples,
 
 def point_distances(points: Floats, p: float) -> PointDistances:
     largest = np.abs(points).max()
-    if largest > 0:
-        points = np.ldexp(points, 500 - int(np.frexp(largest)[1]))
-    return PointDistances(points + 0.0, p)  # + 0.0 turns -0.0 into 0.0: equal points, equal bytes
+    exponent = 500 - int(np.frexp(largest)[1]) if largest > 0 else 0
+    return PointDistances(np.ldexp(points, exponent), p, exponent)
+
+
+def distance_matrix(distances: Distances) -> Floats:
+    """All distances, (n, n)."""
+    if isinstance(distances, RowDistances):
+        if distances.matrix is not None:
+            return distances.matrix
+        return np.stack([distances.row(index) for index in range(distances.n)])
+    near_one = torch.from_numpy(np.ldexp(distances.points, -500))  # for any power p
+    matrix: Floats = lp_distances(near_one, distances.p).numpy()
+    return np.ldexp(matrix, 500 - distances.exponent)
+
+
+def lp_distances(points: torch.Tensor, p: float) -> torch.Tensor:
+    """(..., n, d) points -> (..., n, n) distances, with gradient 0 between equal points.
+
+    By differences, not by the product of matrices that cancels between near points.
+    """
+    return torch.cdist(points, points, p, compute_mode="donot_use_mm_for_euclid_dist")
 
 
 def matrix_distances(matrix: Floats) -> RowDistances:

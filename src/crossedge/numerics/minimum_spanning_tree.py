@@ -81,6 +81,19 @@ def spanning_tree_of_rows(row: Callable[[int], Floats], sizes: Ints) -> TreeEdge
     return _average_over_ties(tree, reach.rank, np.concatenate(pairs), sizes)
 
 
+@compiled
+def arrivals_of_matrix(distances: Floats) -> tuple[Ints, Floats]:
+    """The order of arrival, and the key of each arrival, for an (n, n) matrix of distances."""
+    n = len(distances)
+    order, key = np.zeros(n, np.int64), np.full(n, np.inf)
+    best, nearest = np.full(n, np.inf), np.zeros(n, np.int64)
+    for step in range(1, n):
+        latest = order[step - 1]
+        order[step] = _absorb_row(distances[latest], latest, best, nearest, 1.0)[0]
+        key[step] = best[order[step]]
+    return order, key
+
+
 def _edges_of_tree(tree: Arrivals, sizes: Ints) -> TreeEdges:
     """The edges of the only tree, each shared among the pairs of copies that it could join."""
     i, j = tree.order[1:], tree.parent[1:]

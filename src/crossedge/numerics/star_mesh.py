@@ -215,6 +215,6 @@ def _rebuild_tangent(
         for j in range(k):
             d_inner += p[j] * dv[j] + dp[j] * v[j]
         for j in range(k):
-            d_resistance[k, j] = dv[j] - 0.5 * d_inner - d_total[k] / total[k] ** 2
+            d_resistance[k, j] = dv[j] - 0.5 * d_inner - d_total[k] / total[k] / total[k]
         for j in range(start, k):
             d_resistance[j, k] = d_resistance[k, j]

@@ -3,35 +3,49 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from numbers import Real
-from typing import NamedTuple
+from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
-from crossedge.distances import Distances, PointDistances, matrix_distances
+from crossedge.distances import Distances, distance_matrix, matrix_distances
 from crossedge.weights.edge_list import EdgeList
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+Temperature = float | Sequence[float] | Literal["median"]
 
 
 class GraphWeights(ABC):
-    """Distances -> pair weights W, symmetric and blind to labels."""
+    """Distances -> pair weights W, symmetric and blind to labels.
 
-    temperature: float
+    At temperature 0 the classical graph; above it the marginals of the paper's Gibbs measure,
+    eq. (2), as differentiable functions of the distances.
+    """
+
+    temperature: Temperature
 
     def __post_init__(self) -> None:
         temperature = self.temperature
-        if isinstance(temperature, bool) or not isinstance(temperature, Real):
-            raise TypeError(f"temperature={temperature!r} is not a real number: give 0")
-        if not temperature >= 0:
-            raise ValueError(f"temperature={temperature} is not at least 0: give 0")
-        if temperature > 0:
-            raise NotImplementedError(
-                f"temperature={temperature}: this version has the classical graphs only; give 0"
-            )
+        if isinstance(temperature, str):
+            if temperature != "median":
+                raise ValueError(
+                    f"temperature={temperature!r} is unknown: give a number or 'median'"
+                )
+            return
+        values: tuple[Any, ...] = (temperature,)
+        if isinstance(temperature, Sequence | np.ndarray):
+            values = tuple(temperature)
+            object.__setattr__(self, "temperature", values)
+        for value in values:
+            if isinstance(value, bool) or not isinstance(value, Real):
+                raise TypeError(
+                    f"temperature={value!r} is not a real number: give one, several, or 'median'"
+                )
+            if not float(value) >= 0:
+                raise ValueError(f"temperature={value} is not at least 0: give 0 or more")
+        if not values:
+            raise ValueError("temperature is an empty sequence: give one at least")
 
     @property
     @abstractmethod
@@ -39,8 +53,33 @@ class GraphWeights(ABC):
         """What a person calls this neighbourhood."""
 
     @abstractmethod
+    def classical_edges(self, distances: Distances) -> EdgeList:
+        """W at temperature 0 as a list of edges, without ever forming an n x n matrix."""
+
+    @abstractmethod
+    def smoothed(self, distances: torch.Tensor, temperature: float) -> torch.Tensor:
+        """W at a temperature above 0, for (n, n) distances in float64 on the CPU."""
+
+    @abstractmethod
+    def check_size(self, n: int) -> None:
+        """Whether n points are enough."""
+
+    def temperatures(self, distances: torch.Tensor) -> tuple[float, ...]:
+        """In numbers; the median is that of the (n, n) distances off the diagonal."""
+        if self.temperature == "median":
+            n = len(distances)
+            rows, columns = torch.triu_indices(n, n, 1)
+            return (float(distances.detach()[rows, columns].median()),)
+        if isinstance(self.temperature, tuple):
+            return tuple(float(value) for value in self.temperature)
+        return (float(self.temperature),)  # type: ignore[arg-type]
+
     def edges(self, distances: Distances) -> EdgeList:
-        """W as a list of edges, without ever forming an n x n matrix."""
+        """W as a list of edges."""
+        self.check_size(distances.n)
+        if self.temperature == 0:
+            return self.classical_edges(distances)
+        return EdgeList.from_dense(self._of_matrix(torch.from_numpy(distance_matrix(distances))))
 
     def __call__(self, distances: torch.Tensor) -> torch.Tensor:
         """(..., n, n) distances -> (..., n, n) pair weights W, with a zero diagonal."""
@@ -58,45 +97,21 @@ class GraphWeights(ABC):
             raise ValueError(f"distances has {n} points: give at least 2")
         if not distances.is_floating_point():
             raise TypeError(f"distances is {distances.dtype}: give floating point numbers")
-        matrices = distances.detach().to("cpu", torch.float64).reshape(-1, n, n).numpy()
-        if not np.isfinite(matrices).all() or (matrices < 0).any():
+        if not torch.isfinite(distances).all() or (distances < 0).any():
             raise ValueError("distances has NaN, infinite or negative entries: give none")
-        weights = torch.zeros_like(distances, requires_grad=False).reshape(-1, n, n)
-        for weight, matrix in zip(weights, matrices, strict=True):
-            weight.copy_(self.edges(matrix_distances(matrix)).dense())
-        return weights.reshape(distances.shape)
+        self.check_size(n)
+        if not distances.numel():
+            return torch.zeros_like(distances)
+        matrices = distances.to("cpu", torch.float64).reshape(-1, n, n)
+        weights = torch.stack([self._of_matrix(matrix) for matrix in matrices])
+        return weights.reshape(distances.shape).to(distances)
 
-
-class Distinct(NamedTuple):
-    """Equal points as one."""
-
-    distances: Distances  # between the distinct points
-    atom: Ints  # (n,): which of them each point is
-    copies: Ints  # (atoms,)
-
-
-def distinct(distances: Distances) -> Distinct:
-    """Merge points with equal coordinates, or with equal rows in a matrix of distances."""
-    n = distances.n
-    if isinstance(distances, PointDistances):
-        points, atom, copies = np.unique(
-            distances.points, axis=0, return_inverse=True, return_counts=True
-        )
-        if len(points) < n:
-            return Distinct(PointDistances(points, distances.p), atom.reshape(n), copies)
-    elif distances.matrix is not None:
-        first = _first_equal_row(distances.matrix)
-        kept, atom, copies = np.unique(first, return_inverse=True, return_counts=True)
-        if len(kept) < n:
-            return Distinct(matrix_distances(distances.matrix[np.ix_(kept, kept)]), atom, copies)
-    return Distinct(distances, np.arange(n), np.ones(n, np.int64))
-
-
-def _first_equal_row(matrix: Floats) -> Ints:
-    """For each point the first one at distance 0 whose row is the same, if only itself."""
-    first = np.arange(len(matrix))
-    for i, row in enumerate(matrix):
-        candidate = int(np.argmax(row == 0))
-        if candidate < i and np.array_equal(matrix[candidate], row):
-            first[i] = candidate
-    return first
+    def _of_matrix(self, distances: torch.Tensor) -> torch.Tensor:
+        temperatures = self.temperatures(distances)
+        parts = [
+            self.smoothed(distances, temperature)
+            if temperature > 0
+            else self.classical_edges(matrix_distances(distances.detach().numpy())).dense()
+            for temperature in temperatures
+        ]
+        return parts[0] if len(parts) == 1 else torch.stack(parts).mean(0)

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from numbers import Integral
 
 import numpy as np
+import torch
 
 from crossedge.distances import Distances, PointDistances
 from crossedge.numerics.nearest_neighbours import neighbours_of_points, neighbours_of_rows
+from crossedge.weights.distinct import distinct
 from crossedge.weights.edge_list import EdgeList
-from crossedge.weights.family import GraphWeights, distinct
+from crossedge.weights.family import GraphWeights, Temperature
+from crossedge.weights.smoothed import SmoothedNeighbours
 
 
 @dataclass(frozen=True)
@@ -24,8 +27,11 @@ class NearestNeighbours(GraphWeights):
     ----------
     k : int
         How many neighbours, from 1 to n - 1.
-    temperature : float
-        0, the classical neighbourhood.
+    temperature : float, sequence of floats, or "median"
+        0 for the classical neighbourhood. Above 0, each point has a random set of k neighbours,
+        drawn with probability proportional to exp(-total distance / temperature), and W[i, j] is
+        the probability of j being one of i's plus that of i being one of j's; differentiable.
+        For several temperatures, the mean of their weights; for "median", the median distance.
 
     Examples
     --------
@@ -40,7 +46,7 @@ class NearestNeighbours(GraphWeights):
     """
 
     k: int = 1
-    temperature: float = 0.0
+    temperature: Temperature = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -51,14 +57,25 @@ class NearestNeighbours(GraphWeights):
 
     @property
     def name(self) -> str:
-        return f"{self.k}-nearest neighbours"
+        name = f"{self.k}-nearest neighbours"
+        return name if self.temperature == 0 else f"smoothed {name}"
 
-    def edges(self, distances: Distances) -> EdgeList:
-        if self.k >= distances.n:
+    def check_size(self, n: int) -> None:
+        if self.k >= n:
             raise ValueError(
-                f"k={self.k} is too large for {distances.n} pooled points: "
-                f"give at most k={distances.n - 1}"
+                f"k={self.k} is too large for {n} pooled points: give at most k={n - 1}"
             )
+
+    def smoothed(self, distances: torch.Tensor, temperature: float) -> torch.Tensor:
+        mu = self.marginals(distances, temperature)
+        return mu + mu.T
+
+    def marginals(self, distances: torch.Tensor, temperature: float) -> torch.Tensor:
+        """mu[i, j]: the probability that j is one of the k neighbours of i."""
+        mu: torch.Tensor = SmoothedNeighbours.apply(distances, self.k, temperature)  # type: ignore[no-untyped-call]
+        return mu
+
+    def classical_edges(self, distances: Distances) -> EdgeList:
         between, atom, copies = distinct(distances)
         if isinstance(between, PointDistances):
             near = neighbours_of_points(between.points, self.k, between.p, copies)

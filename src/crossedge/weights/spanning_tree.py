@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
 from crossedge.distances import Distances, PointDistances
 from crossedge.numerics.minimum_spanning_tree import (
     spanning_tree_of_points,
     spanning_tree_of_rows,
 )
+from crossedge.weights.distinct import distinct
 from crossedge.weights.edge_list import EdgeList
-from crossedge.weights.family import GraphWeights, distinct
+from crossedge.weights.family import GraphWeights, Temperature
+from crossedge.weights.smoothed import SmoothedTree
 
 
 @dataclass(frozen=True)
@@ -24,8 +27,10 @@ class SpanningTree(GraphWeights):
 
     Parameters
     ----------
-    temperature : float
-        0, the classical tree.
+    temperature : float, sequence of floats, or "median"
+        0 for the classical tree. Above 0, W[i, j] is the probability of the edge in a random tree,
+        drawn with probability proportional to exp(-length / temperature); differentiable.
+        For several temperatures, the mean of their weights; for "median", the median distance.
 
     Examples
     --------
@@ -39,13 +44,20 @@ class SpanningTree(GraphWeights):
             [0.0000, 0.7500, 0.7500, 0.0000]])
     """
 
-    temperature: float = 0.0
+    temperature: Temperature = 0.0
 
     @property
     def name(self) -> str:
-        return "minimum spanning tree"
+        return "minimum spanning tree" if self.temperature == 0 else "smoothed spanning tree"
 
-    def edges(self, distances: Distances) -> EdgeList:
+    def check_size(self, n: int) -> None:
+        """Two points have a tree."""
+
+    def smoothed(self, distances: torch.Tensor, temperature: float) -> torch.Tensor:
+        weights: torch.Tensor = SmoothedTree.apply(distances, temperature)  # type: ignore[no-untyped-call]
+        return weights
+
+    def classical_edges(self, distances: Distances) -> EdgeList:
         between, atom, copies = distinct(distances)
         if isinstance(between, PointDistances):
             tree = spanning_tree_of_points(between.points, between.p, copies)

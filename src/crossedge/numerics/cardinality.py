@@ -1,0 +1,165 @@
+"""Choose just k of n items with probability proportional to the product of their odds.
+
+The paper's smoothed k-NN model, one row for each point. With odds b_i / a_i, and alpha_j(i) the
+weight of choosing j among the first i items, beta_j(i) among those from i on,
+
+    alpha_j(i+1) = a_i alpha_j(i) + b_i alpha_{j-1}(i),     and beta likewise from the end,
+    P(i chosen)  = b_i sum_j alpha_j(i) beta_{k-1-j}(i+1) / Z,
+    P(i left)    = a_i sum_j alpha_j(i) beta_{k-j}(i+1) / Z.
+
+Only positive numbers are added. Distances are measured from the k-th smallest, and the smaller of
+a_i and b_i carries the exponential, so neither exceeds 1. For a direction c of the log-odds,
+
+    d P(i chosen) = P(chosen) P(left) (c_i + E[c of the others | chosen] - E[... | left]),
+
+which the same sweeps on dual numbers give, precise even where a probability is next to 0 or 1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from crossedge.compiled import compiled
+
+Floats = npt.NDArray[np.float64]
+
+TILTED = 32  # from this k on, sums of products of odds could leave the range
+
+
+@compiled
+def kth_smallest(distances: Floats, k: int, out: Floats) -> None:
+    """The k-th smallest distance in each row of (n, n), the diagonal left out."""
+    n = len(distances)
+    others = np.empty(n - 1)
+    smallest = np.empty(k)
+    for i in range(n):
+        row = distances[i]
+        if k > 8:
+            others[:i] = row[:i]
+            others[i:] = row[i + 1 :]
+            out[i] = np.partition(others, k - 1)[k - 1]
+            continue
+        smallest[:] = np.inf
+        for j in range(n):
+            if j != i and row[j] < smallest[k - 1]:
+                place = k - 1
+                while place > 0 and smallest[place - 1] > row[j]:
+                    smallest[place] = smallest[place - 1]
+                    place -= 1
+                smallest[place] = row[j]
+        out[i] = smallest[k - 1]
+
+
+@compiled
+def _tilt(a: Floats, b: Floats, k: int) -> None:
+    """Scale all odds alike, which changes nothing, so that k items are chosen on average."""
+    low, high = -60.0, 60.0
+    for _ in range(30):
+        middle = 0.5 * (low + high)
+        factor = np.exp(middle)
+        expected = 0.0
+        for i in range(len(a)):
+            expected += factor * b[i] / (a[i] + factor * b[i])
+        if expected < k:
+            low = middle
+        else:
+            high = middle
+    factor = np.exp(0.5 * (low + high))
+    for i in range(len(a)):
+        both = a[i] + factor * b[i]
+        a[i] /= both
+        b[i] *= factor / both
+
+
+@compiled
+def _odds(
+    row: int, distances: Floats, decay: Floats, kth: Floats, k: int, a: Floats, b: Floats
+) -> None:
+    """a, b from decay = exp(-|d - kth| / temperature)."""
+    for i in range(len(a)):
+        near = distances[row, i] <= kth[row]
+        a[i] = decay[row, i] if near else 1.0
+        b[i] = 1.0 if near else decay[row, i]
+    a[row], b[row] = 1.0, 0.0  # never its own neighbour
+    if k >= TILTED:
+        _tilt(a, b, k)
+
+
+@compiled
+def _sweep(a: Floats, b: Floats, alpha: Floats, beta: Floats) -> None:
+    n, k = len(a), alpha.shape[1] - 1
+    alpha[0] = 0.0
+    beta[n] = 0.0
+    alpha[0, 0] = 1.0
+    beta[n, 0] = 1.0
+    for i in range(n):
+        alpha[i + 1, 0] = a[i] * alpha[i, 0]
+        for j in range(1, k + 1):
+            alpha[i + 1, j] = a[i] * alpha[i, j] + b[i] * alpha[i, j - 1]
+    for i in range(n - 1, -1, -1):
+        beta[i, 0] = a[i] * beta[i + 1, 0]
+        for j in range(1, k + 1):
+            beta[i, j] = a[i] * beta[i + 1, j] + b[i] * beta[i + 1, j - 1]
+
+
+@compiled
+def choose_marginals(
+    first: int, last: int, distances: Floats, decay: Floats, kth: Floats, k: int, out: Floats
+) -> None:
+    """P(chosen) for rows first ... last - 1 of (n, n) distances."""
+    n = len(distances)
+    a, b = np.empty(n), np.empty(n)
+    alpha, beta = np.empty((n + 1, k + 1)), np.empty((n + 1, k + 1))
+    for row in range(first, last):
+        _odds(row, distances, decay, kth, k, a, b)
+        _sweep(a, b, alpha, beta)
+        for i in range(n):
+            chosen = 0.0
+            for j in range(k):
+                chosen += alpha[i, j] * beta[i + 1, k - 1 - j]
+            out[row, i] = b[i] * chosen / alpha[n, k]
+
+
+@compiled
+def choose_tangent(
+    first: int,
+    last: int,
+    distances: Floats,
+    decay: Floats,
+    kth: Floats,
+    k: int,
+    direction: Floats,
+    out: Floats,
+) -> None:
+    """The change of P(chosen) along an (n, n) direction of the log-odds, for the same rows."""
+    n = len(distances)
+    a, b = np.empty(n), np.empty(n)
+    alpha, beta = np.empty((n + 1, k + 1)), np.empty((n + 1, k + 1))
+    d_alpha, d_beta = np.zeros((n + 1, k + 1)), np.zeros((n + 1, k + 1))
+    for row in range(first, last):
+        _odds(row, distances, decay, kth, k, a, b)
+        _sweep(a, b, alpha, beta)
+        c = direction[row]
+        for i in range(n):
+            for j in range(1, k + 1):
+                fresh = d_alpha[i, j - 1] + c[i] * alpha[i, j - 1]
+                d_alpha[i + 1, j] = a[i] * d_alpha[i, j] + b[i] * fresh
+        for i in range(n - 1, -1, -1):
+            for j in range(1, k + 1):
+                fresh = d_beta[i + 1, j - 1] + c[i] * beta[i + 1, j - 1]
+                d_beta[i, j] = a[i] * d_beta[i + 1, j] + b[i] * fresh
+        for i in range(n):
+            chosen, d_chosen, left, d_left = 0.0, 0.0, 0.0, 0.0
+            for j in range(k):
+                before, after = alpha[i, j], beta[i + 1, k - 1 - j]
+                chosen += before * after
+                d_chosen += d_alpha[i, j] * after + before * d_beta[i + 1, k - 1 - j]
+            for j in range(k + 1):
+                before, after = alpha[i, j], beta[i + 1, k - j]
+                left += before * after
+                d_left += d_alpha[i, j] * after + before * d_beta[i + 1, k - j]
+            out[row, i] = 0.0
+            if chosen > 0.0 and left > 0.0:
+                spread = (b[i] * chosen / alpha[n, k]) * (a[i] * left / alpha[n, k])
+                out[row, i] = spread * (c[i] + d_chosen / chosen - d_left / left)

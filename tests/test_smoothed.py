@@ -1,0 +1,246 @@
+from itertools import combinations
+
+import numpy as np
+import pytest
+import torch
+
+import brute_force
+import crossedge as ce
+import high_precision
+from crossedge.distances import lp_distances
+
+
+def data(kind, n):
+    rng = np.random.default_rng(n)
+    return {
+        "normal": rng.normal(size=(n, 2)),
+        "clusters": rng.normal(size=(n, 2)) + 10 * (np.arange(n) % 3 == 0)[:, None],
+        "line": np.linspace(0, 1, n)[:, None] ** 3,
+        "near-duplicates": rng.normal(size=(4, 2))[np.arange(n) % 4]
+        + 1e-9 * rng.normal(size=(n, 2)),
+        "grid": np.indices((n, n)).reshape(2, -1).T[:n] % [n, 4] * 1.0,
+        "duplicates": rng.integers(0, 3, (n, 2)) * 1.0,
+    }[kind]
+
+
+KINDS = ["normal", "clusters", "line", "near-duplicates", "grid", "duplicates"]
+
+
+def distances_of(kind, n):
+    return lp_distances(torch.as_tensor(data(kind, n)), 2.0)
+
+
+def median(distances):
+    return float(np.median(distances.numpy()[np.triu_indices(len(distances), 1)]))
+
+
+def symmetric_direction(n, seed=0):
+    c = np.random.default_rng(seed).normal(size=(n, n))
+    return torch.as_tensor(c + c.T)
+
+
+def assert_relatively_close(found, expected, rtol):
+    """Entry by entry; what is below the range of doubles may be 0."""
+    found, expected = np.asarray(found), np.asarray(expected)
+    tiny = np.abs(expected) < 1e-290
+    assert np.abs(found[tiny]).max(initial=0) < 1e-280
+    np.testing.assert_allclose(found[~tiny], expected[~tiny], rtol=rtol)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("temperature", [0.1, 1.0, 30.0])
+def test_trees_are_those_of_enumeration(kind, temperature):
+    for n in (2, 3, 5, 6):
+        distances = distances_of(kind, n)
+        trees = brute_force.trees_on(n)
+        lengths = distances.numpy()[trees[..., 0], trees[..., 1]].sum(-1)
+        share = np.exp(-(lengths - lengths.min()) / temperature)
+        share /= share.sum()
+        expected = np.zeros((n, n))
+        for edges, weight in zip(trees, share, strict=True):
+            expected[edges[:, 0], edges[:, 1]] += weight
+        W = ce.SpanningTree(temperature)(distances)
+        np.testing.assert_allclose(W, expected + expected.T, rtol=1e-11, atol=1e-15)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("temperature", [0.1, 1.0, 30.0])
+def test_neighbours_are_those_of_enumeration(kind, temperature):
+    n = 7
+    distances = distances_of(kind, n)
+    for k in range(1, n):
+        mu = np.zeros((n, n))
+        for i in range(n):
+            sets = [list(s) for s in combinations([j for j in range(n) if j != i], k)]
+            lengths = np.array([distances[i, s].sum() for s in sets])
+            share = np.exp(-(lengths - lengths.min()) / temperature)
+            for s, weight in zip(sets, share / share.sum(), strict=True):
+                mu[i, s] += weight
+        W = ce.NearestNeighbours(k, temperature)(distances)
+        np.testing.assert_allclose(W, mu + mu.T, rtol=1e-11, atol=1e-15)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("relative", [1e3, 1.0, 0.05, 1e-2, 1e-3])
+def test_trees_to_full_precision(kind, relative):
+    """Entry by entry, where the inverse of the Laplacian in doubles has no digit left."""
+    distances = distances_of(kind, 11)
+    temperature = relative * median(distances)
+    expected = high_precision.tree_marginals(distances.numpy(), temperature)
+    W = ce.SpanningTree(temperature)(distances)
+    assert_relatively_close(W, expected, 1e-10)
+    assert float(W.sum()) / 2 == pytest.approx(10, rel=1e-12)
+
+
+@pytest.mark.parametrize(("kind", "relative"), [("clusters", 0.1), ("line", 0.03)])
+def test_sixty_points_to_full_precision(kind, relative):
+    distances = distances_of(kind, 60)
+    temperature = relative * median(distances)
+    expected = high_precision.tree_marginals(distances.numpy(), temperature)
+    assert_relatively_close(ce.SpanningTree(temperature)(distances), expected, 1e-10)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("relative", [1e3, 1.0, 1e-3])
+@pytest.mark.parametrize("k", [1, 3, 33, 38])
+def test_neighbours_to_full_precision(kind, relative, k):
+    distances = distances_of(kind, 40)
+    temperature = relative * median(distances)
+    weights = ce.NearestNeighbours(k, temperature)
+    mu = weights.marginals(distances, temperature)
+    others = np.delete(np.arange(40), 31)
+    expected = high_precision.row_marginals(distances.numpy()[31, others], k, temperature)
+    assert_relatively_close(mu[31, others], expected, 1e-10)
+
+
+def gradient_along(weights, distances, direction):
+    """The gradient by distances of the sum of W times a direction."""
+    distances = distances.clone().requires_grad_()
+    (weights(distances) * direction).sum().backward()
+    return distances.grad
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("relative", [1e3, 1.0, 0.05, 1e-2, 1e-3])
+def test_gradients_of_trees_to_full_precision(kind, relative):
+    distances = distances_of(kind, 9)
+    temperature = relative * median(distances)
+    direction = symmetric_direction(9)
+    expected = high_precision.tree_marginals(distances.numpy(), temperature, 2 * direction)
+    found = -2 * temperature * gradient_along(ce.SpanningTree(temperature), distances, direction)
+    np.testing.assert_allclose(found, expected, atol=1e-11)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("relative", [1e3, 1.0, 1e-3])
+@pytest.mark.parametrize("k", [1, 3, 20])
+def test_gradients_of_neighbours_to_full_precision(kind, relative, k):
+    distances = distances_of(kind, 30)
+    temperature = relative * median(distances)
+    direction = symmetric_direction(30)
+    weights = ce.NearestNeighbours(k, temperature)
+    found = -temperature * gradient_along(weights, distances, direction)
+    others = np.delete(np.arange(30), 17)
+    row, c = distances.numpy()[17, others], 2 * direction.numpy()[17, others]
+    expected = high_precision.row_marginals(row, k, temperature, c)
+    np.testing.assert_allclose(found[17, others], expected, atol=1e-11)
+
+
+FAMILIES = [
+    ce.SpanningTree,
+    lambda t: ce.NearestNeighbours(1, t),
+    lambda t: ce.NearestNeighbours(4, t),
+]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_lower_limit_is_temperature_zero(family, kind):
+    distances = distances_of(kind, 30)
+    for temperature in (1e-300, 1e-100, 1e-30):
+        W = family(temperature)(distances)
+        np.testing.assert_allclose(W, family(0.0)(distances), atol=1e-12)
+        gradient = gradient_along(family(temperature), distances, symmetric_direction(30))
+        assert torch.isfinite(gradient).all()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_upper_limit_is_uniform(family, kind):
+    distances = distances_of(kind, 30)
+    for temperature in (1e30, 1e300, float("inf")):
+        W = family(temperature)(distances)
+        uniform = W.sum() / (30 * 29) * (1 - torch.eye(30, dtype=torch.float64))
+        torch.testing.assert_close(W, uniform, rtol=1e-12, atol=0)
+        gradient = gradient_along(family(temperature), distances, symmetric_direction(30))
+        assert gradient.abs().max() < 1e-20
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("p", [1.0, 2.0, 3.0])
+@pytest.mark.parametrize("temperature", [0.3, 2.0, (0.2, 1.0)])
+def test_gradients_by_points(family, p, temperature):
+    points = torch.as_tensor(data("normal", 8)).requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: family(temperature)(lp_distances(x, p)), points)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_gradients_are_finite_at_duplicates(family):
+    points = torch.as_tensor(data("duplicates", 20)).requires_grad_()
+    W = family(0.5)(lp_distances(points, 2.0))
+    (W * symmetric_direction(20)).sum().backward()
+    assert torch.isfinite(points.grad).all()
+    assert points.grad.abs().max() > 0
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_gradients_by_a_matrix_that_need_not_be_symmetric(family):
+    distances = distances_of("normal", 7) + torch.rand(7, 7, dtype=torch.float64)
+    assert torch.autograd.gradcheck(family(0.7), distances.requires_grad_())
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_single_precision(family, kind):
+    distances = distances_of(kind, 40).float()
+    for relative in (1.0, 0.1):
+        temperature = relative * median(distances)
+        W = family(temperature)(distances)
+        assert W.dtype == torch.float32
+        exact = family(temperature)(distances.double())
+        torch.testing.assert_close(W.double(), exact, rtol=1e-4, atol=1e-30)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_several_temperatures_are_averaged(family):
+    distances = distances_of("normal", 20)
+    expected = sum(family(t)(distances) for t in (0.0, 0.1, 5.0)) / 3
+    for temperature in ((0.0, 0.1, 5.0), [0.0, 0.1, 5.0], np.array([0.0, 0.1, 5.0])):
+        torch.testing.assert_close(family(temperature)(distances), expected)
+    assert (
+        torch.equal(family("median")(distances), family(median(distances))(distances))
+        or (family("median")(distances) - family(median(distances))(distances)).abs().max() < 0.05
+    )
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_second_derivatives(family):
+    distances = distances_of("normal", 6).requires_grad_()
+    (first,) = torch.autograd.grad(
+        family(1.0)(distances).pow(2).sum(), distances, create_graph=True
+    )
+    with pytest.raises(RuntimeError, match="no second derivatives"):
+        first.sum().backward()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_smoothed_tests_run_end_to_end(family):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(40, 3)), rng.normal(size=(30, 3)) + 1.5
+    for temperature in (0.2, 1.0, "median", (0.1, 1.0)):
+        for null in ("permutation", "normal"):
+            assert ce.two_sample(x, y, family(temperature), null=null, rng=0).pvalue < 0.01
+            assert ce.two_sample(x, x[:20], family(temperature), null=null, rng=0).pvalue > 0.01
+    shift = 1e280
+    far = ce.two_sample(x * shift, y * shift, family(0.5 * shift), rng=0)
+    assert far.zscore == pytest.approx(ce.two_sample(x, y, family(0.5), rng=0).zscore)
