@@ -8,6 +8,8 @@ import brute_force
 import crossedge as ce
 import high_precision
 from crossedge.distances import lp_distances
+from crossedge.numerics import tree_marginals
+from crossedge.numerics.minimum_spanning_tree import arrivals_of_matrix
 
 
 def data(kind, n):
@@ -244,3 +246,15 @@ def test_smoothed_tests_run_end_to_end(family):
     shift = 1e280
     far = ce.two_sample(x * shift, y * shift, family(0.5 * shift), rng=0)
     assert far.zscore == pytest.approx(ce.two_sample(x, y, family(0.5), rng=0).zscore)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("temperature", [5.0, 0.5, 0.05])
+def test_two_recursions_agree_on_more_than_a_panel(kind, temperature):
+    """Plain elimination by halves, and elimination with a scale for every pair."""
+    distances, direction = distances_of(kind, 200), symmetric_direction(200)
+    plain = tree_marginals._plain(distances, 0.0, temperature)
+    order, key = arrivals_of_matrix(distances.numpy())
+    banded = tree_marginals._banded(distances.numpy(), order, key, temperature)
+    assert_relatively_close(plain.marginals, banded.marginals, 1e-11)
+    np.testing.assert_allclose(plain.tangent(direction), banded.tangent(direction), atol=1e-12)

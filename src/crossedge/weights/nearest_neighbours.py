@@ -13,7 +13,7 @@ from crossedge.numerics.nearest_neighbours import neighbours_of_points, neighbou
 from crossedge.weights.distinct import distinct
 from crossedge.weights.edge_list import EdgeList
 from crossedge.weights.family import GraphWeights, Temperature
-from crossedge.weights.smoothed import SmoothedNeighbours
+from crossedge.weights.smoothed import SmoothedNearest, SmoothedNeighbours
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,10 @@ class NearestNeighbours(GraphWeights):
 
     def marginals(self, distances: torch.Tensor, temperature: float) -> torch.Tensor:
         """mu[i, j]: the probability that j is one of the k neighbours of i."""
-        mu: torch.Tensor = SmoothedNeighbours.apply(distances, self.k, temperature)  # type: ignore[no-untyped-call]
+        if self.k == 1:
+            mu: torch.Tensor = SmoothedNearest.apply(distances, temperature)  # type: ignore[no-untyped-call]
+        else:
+            mu = SmoothedNeighbours.apply(distances, self.k, temperature)  # type: ignore[no-untyped-call]
         return mu
 
     def classical_edges(self, distances: Distances) -> EdgeList:

@@ -77,6 +77,28 @@ def _once(value: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
     return first
 
 
+class SmoothedNearest(torch.autograd.Function):
+    """The same for k = 1, a softmax in each row."""
+
+    @staticmethod
+    def forward(ctx: Any, distances: torch.Tensor, temperature: float) -> torch.Tensor:
+        others = distances.clone().fill_diagonal_(torch.inf)
+        nearest, ctx.place = others.min(1, keepdim=True)
+        exponent = (nearest - distances).div_(temperature).fill_diagonal_(-torch.inf)
+        marginals = torch.softmax(exponent, 1)
+        ctx.marginals, ctx.temperature = marginals, temperature
+        return marginals.clone()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
+        # measured from the nearest, so that nothing is left to cancel where it has all the weight
+        direction = gradient.detach()
+        direction = direction - direction.gather(1, ctx.place)
+        mean = (ctx.marginals * direction).sum(1, keepdim=True)
+        change = direction.sub_(mean).mul_(ctx.marginals)
+        return _once(change.div_(-ctx.temperature), gradient), None
+
+
 class FirstDerivative(torch.autograd.Function):
     """A gradient that says so when it is asked for its own."""
 
