@@ -9,7 +9,7 @@ from scipy import stats
 
 from brute_force import all_labellings, cross_counts
 from crossedge.null.moments import centred_sums, cross_moments
-from crossedge.null.permutations import observe, permute, random_key, statistic_of_labels
+from crossedge.null.permutations import observe, permute, statistic_of_labels
 from crossedge.numerics.bit_counters import LANES, WORDS
 from crossedge.numerics.labellings import (
     coin_digits,
@@ -17,6 +17,7 @@ from crossedge.numerics.labellings import (
     draw_labellings,
     unrank_labellings,
 )
+from crossedge.randomness import random_key
 from crossedge.statistics import STATISTICS
 from crossedge.weights import EdgeList
 

@@ -258,3 +258,35 @@ def test_two_recursions_agree_on_more_than_a_panel(kind, temperature):
     banded = tree_marginals._banded(distances.numpy(), order, key, temperature)
     assert_relatively_close(plain.marginals, banded.marginals, 1e-11)
     np.testing.assert_allclose(plain.tangent(direction), banded.tangent(direction), atol=1e-12)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("kind", ["clusters", "grid", "duplicates"])
+@pytest.mark.parametrize("temperature", [0.0, 0.05, (0.1, 3.0)])
+def test_drawn_edges_have_the_marginals_as_frequencies(family, kind, temperature):
+    distances, weights, draws = distances_of(kind, 8), family(temperature), 1500
+    rng = np.random.default_rng(0)
+    counts = np.zeros((8, 8))
+    for _ in range(draws):
+        i, j = ce.sample_edges(weights, distances, rng).T.numpy()
+        counts[i, j] += 1
+    counts = (counts + counts.T) / draws
+    W = weights(distances).numpy()
+    assert counts.sum() == pytest.approx(W.sum())
+    spread = np.sqrt(np.maximum(W, 1e-12) / draws)
+    assert (np.abs(counts - W) < 5 * spread + 4 / draws * (W > 0)).all()
+
+
+def test_a_drawn_tree_is_a_tree_and_reproducible():
+    distances = distances_of("clusters", 50)
+    for temperature in (1e-300, 0.01, 1.0, 1e300):
+        edges = ce.sample_edges(ce.SpanningTree(temperature), distances, 3)
+        assert brute_force.is_tree(edges.tolist(), 50)
+        assert torch.equal(edges, ce.sample_edges(ce.SpanningTree(temperature), distances, 3))
+
+
+def test_the_lower_limit_on_a_grid_that_ties_in_plan_only():
+    distances = lp_distances(torch.as_tensor(data("grid", 24)) * 0.1, 2.0)
+    for family in FAMILIES:
+        W = family(1e-300)(distances)
+        np.testing.assert_allclose(W, family(0.0)(distances), atol=1e-12)

@@ -5,6 +5,14 @@ from crossedge.two_sample import two_sample as two_sample
 from crossedge.weights import GraphWeights as GraphWeights
 from crossedge.weights import NearestNeighbours as NearestNeighbours
 from crossedge.weights import SpanningTree as SpanningTree
+from crossedge.weights import sample_edges as sample_edges
 
 __version__ = "0.1.0"
-__all__ = ["GraphWeights", "NearestNeighbours", "SpanningTree", "TwoSampleResult", "two_sample"]
+__all__ = [
+    "GraphWeights",
+    "NearestNeighbours",
+    "SpanningTree",
+    "TwoSampleResult",
+    "sample_edges",
+    "two_sample",
+]

@@ -7,8 +7,9 @@ from typing import Any, SupportsIndex
 
 from crossedge.distances import Distance, pooled_distances
 from crossedge.null.moments import cross_moments
-from crossedge.null.permutations import Rng, check_rng, observe, permute
+from crossedge.null.permutations import observe, permute
 from crossedge.null.pvalues import normal_pvalue, permutation_pvalue
+from crossedge.randomness import Rng, check_rng
 from crossedge.result import TwoSampleResult
 from crossedge.statistics import statistic_named
 from crossedge.weights import GraphWeights
@@ -35,7 +36,8 @@ def two_sample(
         points, and y tells which rows are the second sample: their number, if they are the last
         ones, or a boolean mask.
     weights : SpanningTree or NearestNeighbours
-        Which points of the pooled sample are neighbours.
+        Which points of the pooled sample are neighbours; smoothed if its temperature is above 0,
+        which needs the memory of an n x n matrix.
     statistic : "cross"
         The weight of the edges that join the two samples; few of them speak against equality.
     null : "permutation" or "normal"

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import comb
-from numbers import Integral
-from typing import SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from crossedge.compiled import in_threads
 from crossedge.numerics.bit_counters import LANES, WORDS, Words
@@ -20,11 +17,11 @@ from crossedge.numerics.labellings import (
     unrank_labellings,
 )
 from crossedge.numerics.within_sums import add_within, count_within
+from crossedge.randomness import Rng, random_key
 from crossedge.statistics import Statistic
 from crossedge.weights import EdgeList
 
 Floats = npt.NDArray[np.float64]
-Rng = SupportsIndex | np.random.Generator | torch.Generator | None
 
 
 @dataclass(frozen=True)
@@ -94,25 +91,3 @@ def statistic_of_labels(graph: EdgeList, labels: Words, statistic: Statistic) ->
         within_x, degrees = add_within(labels, graph.atom, *edges, graph.degree)
     within_y = graph.total - degrees + within_x
     return statistic.value(within_x, within_y, graph.total)
-
-
-def check_rng(rng: Rng) -> None:
-    if rng is None or isinstance(rng, np.random.Generator | torch.Generator):
-        return
-    if isinstance(rng, bool) or not isinstance(rng, Integral):
-        raise TypeError(
-            f"rng is of type {type(rng).__name__}: give an integer, a numpy or a torch Generator"
-        )
-    if rng < 0:
-        raise ValueError(f"rng={rng} is negative: give an integer of at least 0")
-
-
-def random_key(rng: Rng) -> np.uint64:
-    """64 random bits from whatever source of randomness the caller has."""
-    check_rng(rng)
-    if isinstance(rng, torch.Generator):
-        halves = torch.randint(2**32, (2,), generator=rng, device=rng.device, dtype=torch.int64)
-        high, low = halves.tolist()
-        return np.uint64(high << 32 | low)
-    seed = rng if rng is None or isinstance(rng, np.random.Generator) else int(rng)
-    return np.random.default_rng(seed).integers(2**64, dtype=np.uint64)

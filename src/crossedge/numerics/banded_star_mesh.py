@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crossedge.compiled import compiled, inlined
+from crossedge.distances import TIE
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -51,11 +52,12 @@ def bands_of(key: Floats, temperature: float) -> Bands:
     """Bands from the (n,) lengths of tree edges, in order of arrival; the first has none."""
     starts: list[float] = []
     for length in np.sort(key[1:]).tolist():
-        if not starts or length - starts[-1] > BAND * temperature:
+        near = starts and length <= max(starts[-1] * TIE, starts[-1] + BAND * temperature)
+        if not near:
             starts.append(length)
     start = np.array(starts)
     gaps = np.abs(start[:, None] - start)
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         decay = np.where(gaps > 0, np.exp(-gaps / temperature), 1.0)
     rank = np.searchsorted(start, key, side="right") - 1
     return Bands(_largest_on_the_way(rank), start, decay)

@@ -163,3 +163,28 @@ def choose_tangent(
             if chosen > 0.0 and left > 0.0:
                 spread = (b[i] * chosen / alpha[n, k]) * (a[i] * left / alpha[n, k])
                 out[row, i] = spread * (c[i] + d_chosen / chosen - d_left / left)
+
+
+@compiled
+def draw_neighbours(
+    distances: Floats, decay: Floats, kth: Floats, k: int, uniforms: Floats
+) -> npt.NDArray[np.int64]:
+    """(n k, 2): k neighbours of every point, drawn with the help of (n, n) uniform numbers."""
+    n = len(distances)
+    a, b = np.empty(n), np.empty(n)
+    alpha, beta = np.empty((n + 1, k + 1)), np.empty((n + 1, k + 1))
+    edges = np.empty((n * k, 2), np.int64)
+    count = 0
+    for row in range(n):
+        _odds(row, distances, decay, kth, k, a, b)
+        _sweep(a, b, alpha, beta)
+        wanted = k
+        for i in range(n):
+            # given how many are still wanted among the items from i on
+            take = b[i] * beta[i + 1, wanted - 1] if wanted > 0 else 0.0
+            leave = a[i] * beta[i + 1, wanted]
+            if uniforms[row, i] * (take + leave) < take:
+                edges[count, 0], edges[count, 1] = row, i
+                count += 1
+                wanted -= 1
+    return edges

@@ -17,6 +17,7 @@ from crossedge.numerics.banded_star_mesh import (
 )
 from crossedge.numerics.leaves import Floats, Ints
 from crossedge.numerics.minimum_spanning_tree import arrivals_of_matrix
+from crossedge.numerics.random_trees import draw_tree
 from crossedge.numerics.star_mesh import Mesh, solve, tangent_of
 
 RANGE = 600.0  # conductances down to e^-600 are safe as plain doubles
@@ -76,10 +77,19 @@ def _plain(distances: torch.Tensor, zero: float, temperature: float) -> TreeMarg
     return TreeMarginals(marginals, conductance, mesh)
 
 
+def draw_smoothed_tree(distances: Floats, temperature: float, key: np.uint64) -> Ints:
+    """(n - 1, 2): the edges of a random tree from the Gibbs measure, at 0 a shortest one."""
+    order, arrivals = arrivals_of_matrix(distances)
+    found = _banded(distances, order, arrivals, temperature)
+    assert isinstance(found.mesh, BandedMesh)
+    assert found.bands is not None
+    return order[draw_tree(found.conductance.numpy(), found.mesh, found.bands, key)]
+
+
 def _banded(distances: Floats, order: Ints, key: Floats, temperature: float) -> TreeMarginals:
     bands = bands_of(key, temperature)
     zero = bands.start[bands.of_pair]
-    with np.errstate(over="ignore", divide="ignore"):
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         above = distances[np.ix_(order, order)] - zero
         if temperature < 1e-8 * bands.start[-1]:  # too cold to tell rounding from a difference
             above[above <= (TIE - 1) * zero] = 0.0

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from crossedge.distances import Distances, distance_matrix, matrix_distances
-from crossedge.weights.edge_list import EdgeList
+from crossedge.weights.edge_list import EdgeList, Ints
 
 Temperature = float | Sequence[float] | Literal["median"]
 
@@ -61,6 +61,10 @@ class GraphWeights(ABC):
         """W at a temperature above 0, for (n, n) distances in float64 on the CPU."""
 
     @abstractmethod
+    def draw(self, distances: torch.Tensor, temperature: float, rng: np.random.Generator) -> Ints:
+        """(m, 2): the edges of a random neighbourhood, for (n, n) distances in float64."""
+
+    @abstractmethod
     def check_size(self, n: int) -> None:
         """Whether n points are enough."""
 
@@ -83,6 +87,15 @@ class GraphWeights(ABC):
 
     def __call__(self, distances: torch.Tensor) -> torch.Tensor:
         """(..., n, n) distances -> (..., n, n) pair weights W, with a zero diagonal."""
+        self.check_distances(distances)
+        if not distances.numel():
+            return torch.zeros_like(distances)
+        n = distances.shape[-1]
+        matrices = distances.to("cpu", torch.float64).reshape(-1, n, n)
+        weights = torch.stack([self._of_matrix(matrix) for matrix in matrices])
+        return weights.reshape(distances.shape).to(distances)
+
+    def check_distances(self, distances: torch.Tensor) -> None:
         if not isinstance(distances, torch.Tensor):
             raise TypeError(
                 f"distances is of type {type(distances).__name__}: give a tensor, "
@@ -100,11 +113,6 @@ class GraphWeights(ABC):
         if not torch.isfinite(distances).all() or (distances < 0).any():
             raise ValueError("distances has NaN, infinite or negative entries: give none")
         self.check_size(n)
-        if not distances.numel():
-            return torch.zeros_like(distances)
-        matrices = distances.to("cpu", torch.float64).reshape(-1, n, n)
-        weights = torch.stack([self._of_matrix(matrix) for matrix in matrices])
-        return weights.reshape(distances.shape).to(distances)
 
     def _of_matrix(self, distances: torch.Tensor) -> torch.Tensor:
         temperatures = self.temperatures(distances)

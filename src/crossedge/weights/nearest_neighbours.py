@@ -9,11 +9,12 @@ import numpy as np
 import torch
 
 from crossedge.distances import Distances, PointDistances
+from crossedge.numerics.cardinality import draw_neighbours
 from crossedge.numerics.nearest_neighbours import neighbours_of_points, neighbours_of_rows
 from crossedge.weights.distinct import distinct
-from crossedge.weights.edge_list import EdgeList
+from crossedge.weights.edge_list import EdgeList, Ints
 from crossedge.weights.family import GraphWeights, Temperature
-from crossedge.weights.smoothed import SmoothedNearest, SmoothedNeighbours
+from crossedge.weights.smoothed import SmoothedNearest, SmoothedNeighbours, from_kth
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,11 @@ class NearestNeighbours(GraphWeights):
         else:
             mu = SmoothedNeighbours.apply(distances, self.k, temperature)  # type: ignore[no-untyped-call]
         return mu
+
+    def draw(self, distances: torch.Tensor, temperature: float, rng: np.random.Generator) -> Ints:
+        kth, decay = from_kth(distances, self.k, temperature)
+        uniforms = rng.random(distances.shape)
+        return draw_neighbours(distances.numpy(), decay.numpy(), kth.numpy(), self.k, uniforms)
 
     def classical_edges(self, distances: Distances) -> EdgeList:
         between, atom, copies = distinct(distances)

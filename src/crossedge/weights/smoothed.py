@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from crossedge.compiled import in_threads
+from crossedge.distances import TIE
 from crossedge.numerics.cardinality import Floats, choose_marginals, choose_tangent, kth_smallest
 from crossedge.numerics.tree_marginals import TreeMarginals, tree_marginals
 
@@ -35,6 +36,27 @@ class SmoothedTree(torch.autograd.Function):
         return _once(change / -2 / ctx.temperature, gradient), None
 
 
+def _in_temperatures(gap: torch.Tensor, distance: torch.Tensor, temperature: float) -> torch.Tensor:
+    """Gaps beside distances, (n, n) and (n, 1), as multiples of the temperature.
+
+    Where it is too cold to tell rounding from a difference, near-ties are ties.
+    """
+    if temperature <= 1e-8 * float(distance.max()):
+        gap = gap.masked_fill((gap.abs() <= (TIE - 1) * distance) | (gap == 0), 0.0)
+        return torch.where(gap == 0, gap, gap / temperature)
+    return gap / temperature
+
+
+def from_kth(
+    distances: torch.Tensor, k: int, temperature: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The k-th smallest distance of each row, (n,), and exp(-|d - kth| / temperature)."""
+    kth = distances.new_empty(len(distances))
+    kth_smallest(distances.numpy(), k, kth.numpy())
+    gap = (distances - kth[:, None]).abs_()
+    return kth, torch.exp(-_in_temperatures(gap, kth[:, None], temperature))
+
+
 class SmoothedNeighbours(torch.autograd.Function):
     """(n, n) distances -> P(j among the k neighbours of i), a row for each point i.
 
@@ -44,10 +66,7 @@ class SmoothedNeighbours(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, distances: torch.Tensor, k: int, temperature: float) -> torch.Tensor:
         n = len(distances)
-        kth = distances.new_empty(n)
-        kth_smallest(distances.numpy(), k, kth.numpy())
-        gap = (distances - kth[:, None]).abs_()
-        decay = torch.exp(-(gap / temperature))
+        kth, decay = from_kth(distances, k, temperature)
         marginals = torch.empty_like(distances)
         arrays = distances.numpy(), decay.numpy(), kth.numpy()
         in_threads(
@@ -84,7 +103,8 @@ class SmoothedNearest(torch.autograd.Function):
     def forward(ctx: Any, distances: torch.Tensor, temperature: float) -> torch.Tensor:
         others = distances.clone().fill_diagonal_(torch.inf)
         nearest, ctx.place = others.min(1, keepdim=True)
-        exponent = (nearest - distances).div_(temperature).fill_diagonal_(-torch.inf)
+        exponent = _in_temperatures(distances - nearest, nearest, temperature).neg_()
+        exponent.fill_diagonal_(-torch.inf)
         marginals = torch.softmax(exponent, 1)
         ctx.marginals, ctx.temperature = marginals, temperature
         return marginals.clone()

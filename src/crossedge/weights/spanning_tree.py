@@ -12,8 +12,10 @@ from crossedge.numerics.minimum_spanning_tree import (
     spanning_tree_of_points,
     spanning_tree_of_rows,
 )
+from crossedge.numerics.tree_marginals import draw_smoothed_tree
+from crossedge.randomness import random_key
 from crossedge.weights.distinct import distinct
-from crossedge.weights.edge_list import EdgeList
+from crossedge.weights.edge_list import EdgeList, Ints
 from crossedge.weights.family import GraphWeights, Temperature
 from crossedge.weights.smoothed import SmoothedTree
 
@@ -56,6 +58,10 @@ class SpanningTree(GraphWeights):
     def smoothed(self, distances: torch.Tensor, temperature: float) -> torch.Tensor:
         weights: torch.Tensor = SmoothedTree.apply(distances, temperature)  # type: ignore[no-untyped-call]
         return weights
+
+    def draw(self, distances: torch.Tensor, temperature: float, rng: np.random.Generator) -> Ints:
+        symmetric = ((distances + distances.T) / 2).numpy()
+        return draw_smoothed_tree(symmetric, temperature, random_key(rng))
 
     def classical_edges(self, distances: Distances) -> EdgeList:
         between, atom, copies = distinct(distances)
