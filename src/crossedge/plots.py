@@ -18,6 +18,7 @@ except ModuleNotFoundError:
 from crossedge.distances import Distance, pooled_distances
 from crossedge.result import TwoSampleResult
 from crossedge.weights import GraphWeights
+from crossedge.weights.family import check_weights
 
 X_COLOUR, Y_COLOUR, CROSS_COLOUR, QUIET = "#2f6db3", "#e08e1b", "#c2185b", "#9a9a9a"
 
@@ -46,6 +47,7 @@ def plot_graph(
     ax : Axes, optional
         Where to draw; the current axes by default.
     """
+    weights = check_weights(weights)
     samples, distances = pooled_distances(x, y, distance)
     graph = weights.edges(distances)
     places = _principal_plane(samples.values) if layout is None else np.asarray(layout, float)

@@ -13,6 +13,7 @@ from crossedge.randomness import Rng, check_rng
 from crossedge.result import TwoSampleResult
 from crossedge.statistics import statistic_named
 from crossedge.weights import GraphWeights
+from crossedge.weights.family import check_weights
 
 
 def two_sample(
@@ -64,15 +65,7 @@ def two_sample(
       z-score    -1.8
       p-value    0.0414
     """
-    if weights is None:
-        raise TypeError("weights is missing: give ce.SpanningTree() or ce.NearestNeighbours(k)")
-    if isinstance(weights, type):
-        raise TypeError(f"weights is a class: give an instance, as {weights.__name__}()")
-    if not isinstance(weights, GraphWeights):
-        raise TypeError(
-            f"weights is of type {type(weights).__name__}: "
-            "give ce.SpanningTree() or ce.NearestNeighbours(k)"
-        )
+    weights = check_weights(weights)
     chosen = statistic_named("cross" if statistic is None else statistic)
     if not isinstance(null, str) or null not in ("permutation", "normal"):
         raise ValueError(f"null={null!r} is unknown: choose from 'permutation', 'normal'")

@@ -18,7 +18,7 @@ def _rotate(word: Any, left: int) -> Any:
 
 
 @inlined
-def _next_random(state: Words) -> Any:
+def next_random(state: Words) -> Any:
     """xoshiro256++ (Blackman and Vigna, 2019): 64 random bits."""
     result = _rotate(state[0] + state[3], 23) + state[0]
     shifted = state[1] << np.uint64(17)
@@ -32,7 +32,7 @@ def _next_random(state: Words) -> Any:
 
 
 @compiled
-def _random_state(key: np.uint64, block: int) -> Words:
+def random_state(key: np.uint64, block: int) -> Words:
     """A generator of its own for each block, so that threads do not matter (splitmix64 seeding)."""
     golden = np.uint64(0x9E3779B97F4A7C15)
     state = np.empty(4, np.uint64)
@@ -52,11 +52,11 @@ def _random_below(state: Words, n: int) -> int:
     """A uniform integer in [0, n), n < 2^32, without bias (Lemire, 2019)."""
     bound = np.uint64(n)
     low_half = np.uint64(0xFFFFFFFF)
-    product = (_next_random(state) >> np.uint64(32)) * bound
+    product = (next_random(state) >> np.uint64(32)) * bound
     if (product & low_half) < bound:
         reject_below = (np.uint64(1) << np.uint64(32)) % bound
         while (product & low_half) < reject_below:
-            product = (_next_random(state) >> np.uint64(32)) * bound
+            product = (next_random(state) >> np.uint64(32)) * bound
     return int(product >> np.uint64(32))
 
 
@@ -75,7 +75,7 @@ def draw_labellings(key: np.uint64, block: int, n: int, n_x: int, digits: int) -
     those with c ones, and stays uniform when randomly chosen ones (or zeros) are flipped until n_x
     are left: about sqrt(n) flips instead of the n draws of a shuffle.
     """
-    state = _random_state(key, block)
+    state = random_state(key, block)
     labels = np.empty((n, WORDS), np.uint64)
     counter = new_counter()
     row = np.empty(WORDS, np.uint64)
@@ -85,9 +85,9 @@ def draw_labellings(key: np.uint64, block: int, n: int, n_x: int, digits: int) -
             coins = np.uint64(0)
             for digit in range(digits):
                 if (q >> digit) & 1:
-                    coins |= _next_random(state)
+                    coins |= next_random(state)
                 else:
-                    coins &= _next_random(state)
+                    coins &= next_random(state)
             labels[point, word] = coins
             row[word] = coins
         add_row(counter, row, 0)

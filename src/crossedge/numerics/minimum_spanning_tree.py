@@ -313,6 +313,15 @@ def _largest_between(rank: Ints, a: Ints, b: Ints) -> Ints:
 
 
 @compiled
+def root_of(parent: Ints, vertex: int) -> int:
+    """The root of a vertex in a forest of parents, whose paths are halved on the way."""
+    while parent[vertex] != vertex:
+        parent[vertex] = parent[parent[vertex]]
+        vertex = parent[vertex]
+    return vertex
+
+
+@compiled
 def _contract(a: Ints, b: Ints, edge_rank: Ints, n: int) -> tuple[Ints, Ints]:
     """The component, as left by the classes below its own, of each end of each edge."""
     root = np.arange(n)
@@ -322,18 +331,10 @@ def _contract(a: Ints, b: Ints, edge_rank: Ints, n: int) -> tuple[Ints, Ints]:
     for edge in range(len(a) + 1):
         if edge == len(a) or edge_rank[edge] != edge_rank[first]:
             for joined in range(first, edge):
-                one, other = root_a[joined], root_b[joined]
-                while root[one] != one:
-                    one = root[one]
-                while root[other] != other:
-                    other = root[other]
+                one, other = root_of(root, root_a[joined]), root_of(root, root_b[joined])
                 root[max(one, other)] = min(one, other)
             first = edge
         if edge < len(a):
             for ends, roots in ((a, root_a), (b, root_b)):
-                vertex = ends[edge]
-                while root[vertex] != vertex:
-                    root[vertex] = root[root[vertex]]
-                    vertex = root[vertex]
-                roots[edge] = vertex
+                roots[edge] = root_of(root, ends[edge])
     return root_a, root_b

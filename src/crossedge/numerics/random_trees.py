@@ -16,12 +16,13 @@ import numpy as np
 from crossedge.compiled import compiled
 from crossedge.numerics.banded_star_mesh import BandedMesh, Bands, Floats, Ints
 from crossedge.numerics.bit_counters import Words
-from crossedge.numerics.labellings import _next_random, _random_state
+from crossedge.numerics.labellings import next_random, random_state
+from crossedge.numerics.minimum_spanning_tree import root_of
 
 
 @compiled
 def _uniform(state: Words) -> float:
-    return np.float64(_next_random(state) >> np.uint64(11)) * 2.0**-53
+    return np.float64(next_random(state) >> np.uint64(11)) * 2.0**-53
 
 
 @compiled
@@ -47,7 +48,7 @@ def draw_tree(conductance: Floats, mesh: BandedMesh, bands: Bands, key: np.uint6
     weight, total, nearest, _ = mesh
     band, decay = bands.of_pair, bands.decay
     n = len(weight)
-    state = _random_state(key, 0)
+    state = random_state(key, 0)
     edges = np.zeros((n, 2), np.int64)
     origin = np.zeros(n, np.int64)  # the vertex that an edge stands for, or -1 if it is direct
     count = 0
@@ -63,17 +64,11 @@ def draw_tree(conductance: Floats, mesh: BandedMesh, bands: Bands, key: np.uint6
                 edges[kept] = edges[edge]
                 origin[kept] = origin[edge]
                 kept += 1
-                one, other = edges[edge, 0], edges[edge, 1]
-                while part[one] != one:
-                    one = part[one]
-                while part[other] != other:
-                    other = part[other]
+                one, other = root_of(part, edges[edge, 0]), root_of(part, edges[edge, 1])
                 part[max(one, other)] = min(one, other)
         count = kept
         for vertex in range(k):
-            part[vertex] = part[part[vertex]] if part[vertex] != vertex else vertex
-            while part[part[vertex]] != part[vertex]:
-                part[vertex] = part[part[vertex]]
+            part[vertex] = root_of(part, vertex)
         for root in range(k):
             if part[root] != root:
                 continue

@@ -72,7 +72,7 @@ def _plain(distances: torch.Tensor, zero: float, temperature: float) -> TreeMarg
     exponent = (distances - zero) / temperature
     conductance = torch.exp(-exponent).fill_diagonal_(0.0)
     mesh = solve(conductance.clone())
-    # by logarithms: far pairs have conductances below the range, but no marginals
+    # by logarithms: a conductance may be below the range of doubles where its marginal is not
     marginals = torch.exp(torch.log(mesh.resistance) - exponent).fill_diagonal_(0.0)
     return TreeMarginals(marginals, conductance, mesh)
 

@@ -33,8 +33,11 @@ class GraphWeights(ABC):
                     f"temperature={temperature!r} is unknown: give a number or 'median'"
                 )
             return
+        if isinstance(temperature, np.ndarray):
+            temperature = temperature.tolist()
+            object.__setattr__(self, "temperature", temperature)
         values: tuple[Any, ...] = (temperature,)
-        if isinstance(temperature, Sequence | np.ndarray):
+        if isinstance(temperature, Sequence):
             values = tuple(temperature)
             object.__setattr__(self, "temperature", values)
         for value in values:
@@ -123,3 +126,17 @@ class GraphWeights(ABC):
             for temperature in temperatures
         ]
         return parts[0] if len(parts) == 1 else torch.stack(parts).mean(0)
+
+
+def check_weights(weights: object) -> GraphWeights:
+    """An instance of a family, or one clear line."""
+    if weights is None:
+        raise TypeError("weights is missing: give ce.SpanningTree() or ce.NearestNeighbours(k)")
+    if isinstance(weights, type):
+        raise TypeError(f"weights is a class: give an instance, as {weights.__name__}()")
+    if not isinstance(weights, GraphWeights):
+        raise TypeError(
+            f"weights is of type {type(weights).__name__}: "
+            "give ce.SpanningTree() or ce.NearestNeighbours(k)"
+        )
+    return weights
