@@ -20,35 +20,71 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from crossedge.compiled import compiled
+from crossedge.compiled import compiled, compiled_fused
+from crossedge.distances import TIE
+from crossedge.numerics.exponential import decay_of
 
 Floats = npt.NDArray[np.float64]
 
+LEAST_POSITIVE = 5e-324  # to divide by at temperature 0: any gap by it is infinite
 TILTED = 32  # from this k on, sums of products of odds could leave the range
 
 
-@compiled
-def kth_smallest(distances: Floats, k: int, out: Floats) -> None:
-    """The k-th smallest distance in each row of (n, n), the diagonal left out."""
+@compiled_fused
+def decays(
+    first: int,
+    last: int,
+    distances: Floats,
+    k: int,
+    temperature: float,
+    kth: Floats,
+    place: npt.NDArray[np.int64],
+    out: Floats,
+) -> None:
+    """e^(-|d - kth| / temperature) for rows first ... last - 1; kth is the row's k-th smallest.
+
+    The diagonal does not count; for k = 1, `place` is where the smallest stands. Where it is too
+    cold to tell rounding from a difference, near-ties are ties.
+    """
     n = len(distances)
     others = np.empty(n - 1)
     smallest = np.empty(k)
-    for i in range(n):
-        row = distances[i]
-        if k > 8:
+    t = max(temperature, LEAST_POSITIVE)
+    for i in range(first, last):
+        row, target = distances[i], out[i]
+        if k == 1:
+            kth[i] = min(_least(row[:i]), _least(row[i + 1 :]))
+            place[i] = 0 if i > 0 else 1
+            while row[place[i]] != kth[i] or place[i] == i:
+                place[i] += 1
+        elif k > 8:
             others[:i] = row[:i]
             others[i:] = row[i + 1 :]
-            out[i] = np.partition(others, k - 1)[k - 1]
-            continue
-        smallest[:] = np.inf
+            kth[i] = np.partition(others, k - 1)[k - 1]
+        else:
+            smallest[:] = np.inf
+            for j in range(n):
+                if row[j] < smallest[k - 1] and j != i:
+                    rank = k - 1
+                    while rank > 0 and smallest[rank - 1] > row[j]:
+                        smallest[rank] = smallest[rank - 1]
+                        rank -= 1
+                    smallest[rank] = row[j]
+            kth[i] = smallest[k - 1]
+        zero = kth[i]
+        blur = (TIE - 1) * zero if t <= 1e-8 * zero else 0.0
         for j in range(n):
-            if j != i and row[j] < smallest[k - 1]:
-                place = k - 1
-                while place > 0 and smallest[place - 1] > row[j]:
-                    smallest[place] = smallest[place - 1]
-                    place -= 1
-                smallest[place] = row[j]
-        out[i] = smallest[k - 1]
+            gap = abs(row[j] - zero)
+            gap = gap if gap > blur else 0.0
+            target[j] = decay_of(gap / t)
+
+
+@compiled
+def _least(values: Floats) -> float:
+    least = np.inf
+    for value in values:
+        least = min(least, value)
+    return least
 
 
 @compiled
@@ -132,7 +168,7 @@ def choose_tangent(
     direction: Floats,
     out: Floats,
 ) -> None:
-    """The change of P(chosen) along an (n, n) direction of the log-odds, for the same rows."""
+    """The change of P(chosen) along a (last - first, n) direction of the log-odds."""
     n = len(distances)
     a, b = np.empty(n), np.empty(n)
     alpha, beta = np.empty((n + 1, k + 1)), np.empty((n + 1, k + 1))
@@ -140,7 +176,7 @@ def choose_tangent(
     for row in range(first, last):
         _odds(row, distances, decay, kth, k, a, b)
         _sweep(a, b, alpha, beta)
-        c = direction[row]
+        c = direction[row - first]
         for i in range(n):
             for j in range(1, k + 1):
                 fresh = d_alpha[i, j - 1] + c[i] * alpha[i, j - 1]

@@ -10,7 +10,7 @@ import torch
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from crossedge.numerics.star_mesh import solve
+from crossedge.numerics.star_mesh import padded, solve
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -78,7 +78,7 @@ def edge_resistances(i: Ints, j: Ints, conductance: Floats) -> Floats:
 
 
 def _dense_resistances(conductance: Floats) -> Floats:
-    return solve(torch.from_numpy(conductance)).resistance.numpy()
+    return solve(padded(torch.from_numpy(conductance))).resistance.numpy()
 
 
 def _connected(weights: list[dict[int, float]], vertices: set[int]) -> list[list[int]]:

@@ -13,7 +13,10 @@ probability mu_ij = w_ij R_ij (Kirchhoff), to full relative precision.
 
 Vertices are taken out from the last to the first and come back from the first to the last. Both
 ways halve the vertices again and again: one half acts on the other by a product of matrices, and
-only the last few by compiled loops.
+only the last few, a panel, are left to compiled loops. A panel comes back as one: by p, a walk from
+its vertex k enters the vertices before the panel at random; a_kj is the mean of R_ij over that
+entry i, and R_kj = a_kj + level_k. That is the formula above for a network in which the other
+vertices of the panel were taken out before k, so its subtraction is as harmless.
 
 The derivative along a direction dw is the same recursion on dual numbers; `tangent_of` is its
 second half, given the first.
@@ -23,278 +26,192 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
 import torch
 
-from crossedge.compiled import compiled
-
-Floats = npt.NDArray[np.float64]
+from crossedge.numerics.memory import empty
+from crossedge.numerics.star_mesh_panels import (
+    eliminate,
+    eliminate_tangent,
+    reach,
+    reach_tangent,
+    rebuild,
+    rebuild_tangent,
+)
 
 PANEL = 64  # vertices that are left to compiled loops
-COLUMNS = 512  # a product that fills a triangle is cut in columns of this width
+COLUMNS = 256  # a product that fills a triangle is cut in columns of this width
 
 
 @dataclass(frozen=True)
 class Mesh:
-    """What elimination leaves. Row k of p is used left of the diagonal."""
+    """What elimination leaves, in padded matrices. Row k of p is used left of the diagonal."""
 
     share: torch.Tensor  # (n, n): p
     total: torch.Tensor  # (n,): s
-    resistance: torch.Tensor  # (n, n): R
-    offset: torch.Tensor  # (n,): 1/s_k - (p_k . v) / 2, so that R_kj = offset_k + v_j
+    outer: torch.Tensor  # (n,): the sum of p_k over the vertices before the panel of k
+    padded_resistance: torch.Tensor  # (n, n): R
+    panel: int
+
+    @property
+    def resistance(self) -> torch.Tensor:
+        return self.padded_resistance[:, : len(self.total)]
 
 
-def solve(conductance: torch.Tensor) -> Mesh:
-    """Effective resistances for (n, n) symmetric conductances of a connected graph.
+def padded(matrix: torch.Tensor) -> torch.Tensor:
+    """A copy with spare columns; see star_mesh_panels.py."""
+    copy = empty_padded(len(matrix))
+    copy[:, : len(matrix)] = matrix
+    return copy
 
-    The conductances are overwritten.
-    """
-    n = len(conductance)
-    weight, total, offset = conductance, conductance.new_ones(n), conductance.new_zeros(n)
-    _take_out(weight, total, 0, n)
+
+def empty_padded(n: int) -> torch.Tensor:
+    return empty(n, (n + 63) // 64 * 64 + 32)
+
+
+def solve(weight: torch.Tensor, panel: int = PANEL) -> Mesh:
+    """Effective resistances for padded symmetric conductances of a connected graph, overwritten."""
+    n = len(weight)
+    total, outer = weight.new_empty(n), weight.new_empty(n)
+    _TakeOut(weight, total, outer, panel).run(0, n)
     share = weight.div_(total[:, None])
-    resistance, potential = torch.zeros_like(share), torch.empty_like(share)
-    mesh = Mesh(share, total, resistance, offset)
-    _bring_back(mesh, potential, 0, n)
+    mesh = Mesh(share, total, outer, empty_padded(n), panel)
+    _BringBack(mesh).run(0, n)
     return mesh
 
 
-def tangent_of(mesh: Mesh, d_conductance: torch.Tensor) -> torch.Tensor:
-    """dR, for symmetric changes of the conductances."""
-    share, total = mesh.share, mesh.total
-    n = len(total)
-    weight = share * total[:, None]  # as it was when each vertex was taken out
-    d_weight, d_total = d_conductance.clone(), torch.zeros_like(total)
-    _take_out_tangent(mesh, weight, d_weight, d_total, 0, n)
-    d_share = torch.addcmul(d_weight, share, d_total[:, None], value=-1).div_(total[:, None])
-    d_resistance, d_potential = torch.zeros_like(share), torch.empty_like(share)
-    _bring_back_tangent(mesh, d_share, d_total, d_resistance, d_potential, 0, n)
+def tangent_of(mesh: Mesh, d_weight: torch.Tensor) -> torch.Tensor:
+    """dR, padded, for padded symmetric changes of the conductances, overwritten."""
+    n = len(mesh.total)
+    d_total = torch.zeros_like(mesh.total)
+    _TakeOutTangent(mesh, d_weight, d_total).run(0, n)
+    d_share = d_weight.addcmul_(mesh.share, d_total[:, None], value=-1).div_(mesh.total[:, None])
+    d_resistance = empty_padded(n)
+    _BringBackTangent(mesh, d_share, d_total, d_resistance).run(0, n)
     return d_resistance
 
 
-def _take_out(weight: torch.Tensor, total: torch.Tensor, start: int, stop: int) -> None:
-    """Rows start ... stop - 1, which have gained from all later vertices."""
-    if stop - start <= PANEL:
-        return _eliminate(weight.numpy(), total.numpy(), start, stop)
-    middle = (start + stop) // 2
-    _take_out(weight, total, middle, stop)
-    rows = weight[middle:stop, :middle]
-    _add_product(weight, rows, rows / total[middle:stop, None], start)
-    return _take_out(weight, total, start, middle)
+class _TakeOut:
+    def __init__(
+        self, weight: torch.Tensor, total: torch.Tensor, outer: torch.Tensor, panel: int
+    ) -> None:
+        self.weight, self.total, self.panel = weight, total, panel
+        self.arrays = weight.numpy(), total.numpy(), outer.numpy()
+
+    def run(self, start: int, stop: int) -> None:
+        """Rows start ... stop - 1, which have gained from all later vertices."""
+        if stop - start <= self.panel:
+            return eliminate(*self.arrays, start, stop)
+        middle = (start + stop) // 2
+        self.run(middle, stop)
+        rows = _block(self.weight, middle, stop, 0, middle)
+        _add_product(self.weight, rows, rows / self.total[middle:stop, None], start)
+        return self.run(start, middle)
 
 
-def _take_out_tangent(
-    mesh: Mesh,
-    weight: torch.Tensor,
-    d_weight: torch.Tensor,
-    d_total: torch.Tensor,
-    start: int,
-    stop: int,
-) -> None:
-    if stop - start <= PANEL:
-        return _eliminate_tangent(
-            weight.numpy(), d_weight.numpy(), mesh.total.numpy(), d_total.numpy(), start, stop
+class _TakeOutTangent:
+    def __init__(self, mesh: Mesh, d_weight: torch.Tensor, d_total: torch.Tensor) -> None:
+        self.mesh, self.d_weight, self.d_total = mesh, d_weight, d_total
+        self.arrays = mesh.share.numpy(), mesh.outer.numpy(), d_weight.numpy(), d_total.numpy()
+
+    def run(self, start: int, stop: int) -> None:
+        if stop - start <= self.mesh.panel:
+            return eliminate_tangent(*self.arrays, start, stop)
+        middle = (start + stop) // 2
+        self.run(middle, stop)
+        shares = _block(self.mesh.share, middle, stop, 0, middle)
+        d_rows = _block(self.d_weight, middle, stop, 0, middle)
+        # d(w_i w_j / s) = (dw_i - ds p_i / 2) p_j + p_i (dw_j - ds p_j / 2)
+        d_rows = torch.addcmul(d_rows, shares, self.d_total[middle:stop, None], value=-0.5)
+        _add_product(self.d_weight, d_rows, shares, start)
+        _add_product(self.d_weight, shares, d_rows, start)
+        return self.run(start, middle)
+
+
+class _BringBack:
+    def __init__(self, mesh: Mesh) -> None:
+        self.mesh = mesh
+        self.share, self.resistance = mesh.share.numpy(), mesh.padded_resistance.numpy()
+        self.sums = mesh.total.numpy(), mesh.outer.numpy()
+
+    def run(self, start: int, stop: int) -> None:
+        """Rows start ... stop - 1 of R, given those before; left of `start` they hold p R."""
+        share, resistance = self.mesh.share, self.mesh.padded_resistance
+        if stop - start <= self.mesh.panel:
+            reach(self.share, self.resistance, start, stop)
+            across = _block(share, start, stop, 0, start) @ _mirror(
+                resistance, start, stop, 0, start
+            )
+            return rebuild(self.share, *self.sums, across.numpy(), self.resistance, start, stop)
+        middle = (start + stop) // 2
+        self.run(start, middle)
+        # R is symmetric, and products with a transposed matrix are the fastest
+        if start:
+            _block(resistance, middle, stop, 0, start).addmm_(
+                _block(share, middle, stop, start, middle),
+                _mirror(resistance, 0, start, start, middle),
+            )
+        _block(resistance, middle, stop, start, middle).addmm_(
+            _block(share, middle, stop, 0, middle),
+            _mirror(resistance, start, middle, 0, middle),
+            beta=0,
         )
-    middle = (start + stop) // 2
-    _take_out_tangent(mesh, weight, d_weight, d_total, middle, stop)
-    upper = slice(middle, stop)
-    rows, d_rows, shares = (part[upper, :middle] for part in (weight, d_weight, mesh.share))
-    d_shares = torch.addcmul(d_rows, shares, d_total[upper, None], value=-1)
-    d_shares /= mesh.total[upper, None]
-    _add_product(d_weight, torch.cat([d_rows, rows]), torch.cat([shares, d_shares]), start)
-    return _take_out_tangent(mesh, weight, d_weight, d_total, start, middle)
+        return self.run(middle, stop)
 
 
-def _bring_back(mesh: Mesh, potential: torch.Tensor, start: int, stop: int) -> None:
-    """Rows start ... stop - 1 of R, given those before; left of `start`, potential is p R."""
-    share, resistance = mesh.share, mesh.resistance
-    if stop - start <= PANEL:
-        _rebuild(
-            share.numpy(),
-            mesh.total.numpy(),
-            resistance.numpy(),
-            mesh.offset.numpy(),
-            potential.numpy(),
-            start,
-            stop,
-        )
-        resistance[:start, start:stop] = resistance[start:stop, :start].T
-        return
-    middle = (start + stop) // 2
-    _bring_back(mesh, potential, start, middle)
-    lower, upper = slice(start, middle), slice(middle, stop)
-    potential[upper, :start].addmm_(share[upper, lower], resistance[lower, :start])
-    potential[upper, lower].addmm_(share[upper, :middle], resistance[:middle, lower], beta=0)
-    _bring_back(mesh, potential, middle, stop)
+class _BringBackTangent:
+    def __init__(
+        self,
+        mesh: Mesh,
+        d_share: torch.Tensor,
+        d_total: torch.Tensor,
+        d_resistance: torch.Tensor,
+    ) -> None:
+        self.mesh, self.d_share_, self.d_resistance_ = mesh, d_share, d_resistance
+        self.share, self.d_share = mesh.share.numpy(), d_share.numpy()
+        self.resistance, self.d_resistance = mesh.padded_resistance.numpy(), d_resistance.numpy()
+        self.sums = mesh.total.numpy(), d_total.numpy(), mesh.outer.numpy()
+
+    def run(self, start: int, stop: int) -> None:
+        share, d_share = self.mesh.share, self.d_share_
+        resistance, d_resistance = self.mesh.padded_resistance, self.d_resistance_
+        if stop - start <= self.mesh.panel:
+            shares, resistances = (self.share, self.d_share), (self.resistance, self.d_resistance)
+            reach_tangent(*shares, *resistances, start, stop)
+            d_across = _block(d_share, start, stop, 0, start) @ _mirror(
+                resistance, start, stop, 0, start
+            )
+            d_across.addmm_(
+                _block(share, start, stop, 0, start), _mirror(d_resistance, start, stop, 0, start)
+            )
+            return rebuild_tangent(*shares, *self.sums, d_across.numpy(), *resistances, start, stop)
+        middle = (start + stop) // 2
+        self.run(start, middle)
+        for p, r, beta in ((d_share, resistance, 0), (share, d_resistance, 1)):
+            if start:
+                _block(d_resistance, middle, stop, 0, start).addmm_(
+                    _block(p, middle, stop, start, middle), _mirror(r, 0, start, start, middle)
+                )
+            _block(d_resistance, middle, stop, start, middle).addmm_(
+                _block(p, middle, stop, 0, middle), _mirror(r, start, middle, 0, middle), beta=beta
+            )
+        return self.run(middle, stop)
 
 
-def _bring_back_tangent(
-    mesh: Mesh,
-    d_share: torch.Tensor,
-    d_total: torch.Tensor,
-    d_resistance: torch.Tensor,
-    d_potential: torch.Tensor,
-    start: int,
-    stop: int,
-) -> None:
-    share, resistance = mesh.share, mesh.resistance
-    if stop - start <= PANEL:
-        _rebuild_tangent(
-            share.numpy(),
-            d_share.numpy(),
-            mesh.total.numpy(),
-            d_total.numpy(),
-            mesh.offset.numpy(),
-            resistance.numpy(),
-            d_resistance.numpy(),
-            d_potential.numpy(),
-            start,
-            stop,
-        )
-        d_resistance[:start, start:stop] = d_resistance[start:stop, :start].T
-        return
-    middle = (start + stop) // 2
-    _bring_back_tangent(mesh, d_share, d_total, d_resistance, d_potential, start, middle)
-    lower, upper = slice(start, middle), slice(middle, stop)
-    known = d_potential[upper, :start]
-    known.addmm_(d_share[upper, lower], resistance[lower, :start])
-    known.addmm_(share[upper, lower], d_resistance[lower, :start])
-    fresh = d_potential[upper, lower]
-    fresh.addmm_(d_share[upper, :middle], resistance[:middle, lower], beta=0)
-    fresh.addmm_(share[upper, :middle], d_resistance[:middle, lower])
-    _bring_back_tangent(mesh, d_share, d_total, d_resistance, d_potential, middle, stop)
+def _block(matrix: torch.Tensor, row: int, end_row: int, column: int, end: int) -> torch.Tensor:
+    """matrix[row:end_row, column:end] of a contiguous matrix, at a third of the cost."""
+    long = matrix.shape[1]
+    return matrix.as_strided((end_row - row, end - column), (long, 1), row * long + column)
+
+
+def _mirror(matrix: torch.Tensor, row: int, end_row: int, column: int, end: int) -> torch.Tensor:
+    """The same, transposed."""
+    long = matrix.shape[1]
+    return matrix.as_strided((end - column, end_row - row), (1, long), row * long + column)
 
 
 def _add_product(target: torch.Tensor, left: torch.Tensor, right: torch.Tensor, start: int) -> None:
     """Add left' right to the target, from row `start` on and up to the diagonal."""
     size = left.shape[1]
     for first in range(0, size, COLUMNS):
-        columns, row = slice(first, min(first + COLUMNS, size)), max(first, start)
-        target[row:size, columns].addmm_(left[:, row:].T, right[:, columns])
-
-
-@compiled
-def _eliminate(weight: Floats, total: Floats, start: int, stop: int) -> None:
-    """Take out the vertices of a panel, last first, as far as its own rows are concerned."""
-    for k in range(stop - 1, max(start, 1) - 1, -1):
-        row = weight[k]
-        s = 0.0
-        for j in range(k):
-            s += row[j]
-        total[k] = s
-        for i in range(start, k):
-            share = row[i] / s
-            target = weight[i]
-            for j in range(i):
-                target[j] += share * row[j]
-
-
-@compiled
-def _eliminate_tangent(
-    weight: Floats, d_weight: Floats, total: Floats, d_total: Floats, start: int, stop: int
-) -> None:
-    for k in range(stop - 1, max(start, 1) - 1, -1):
-        row, d_row = weight[k], d_weight[k]
-        ds = 0.0
-        for j in range(k):
-            ds += d_row[j]
-        d_total[k] = ds
-        for i in range(start, k):
-            share = row[i] / total[k]
-            d_share = (d_row[i] - share * ds) / total[k]
-            target = d_weight[i]
-            for j in range(i):
-                target[j] += share * d_row[j] + d_share * row[j]
-
-
-@compiled
-def _rebuild(
-    share: Floats,
-    total: Floats,
-    resistance: Floats,
-    offset: Floats,
-    potential: Floats,
-    start: int,
-    stop: int,
-) -> None:
-    """Bring back the vertices of a panel, first first."""
-    v = np.empty(stop)
-    for k in range(max(start, 1), stop):
-        p = share[k]
-        known = potential[k]
-        for j in range(start):
-            v[j] = known[j]
-        for j in range(start, k):
-            v[j] = 0.0
-        for i in range(start, k):
-            r = resistance[i]
-            share_i = p[i]
-            for j in range(k):
-                v[j] += share_i * r[j]
-            v[i] += _dot(p, r, start)
-        offset[k] = 1.0 / total[k] - 0.5 * _dot(p, v, k)
-        row = resistance[k]
-        for j in range(k):
-            row[j] = offset[k] + v[j]
-        for j in range(start, k):
-            resistance[j, k] = row[j]
-
-
-@compiled
-def _rebuild_tangent(
-    share: Floats,
-    d_share: Floats,
-    total: Floats,
-    d_total: Floats,
-    offset: Floats,
-    resistance: Floats,
-    d_resistance: Floats,
-    d_potential: Floats,
-    start: int,
-    stop: int,
-) -> None:
-    v = np.empty(stop)
-    dv = np.empty(stop)
-    for k in range(max(start, 1), stop):
-        p, dp = share[k], d_share[k]
-        known, row = d_potential[k], resistance[k]
-        for j in range(k):
-            v[j] = row[j] - offset[k]
-        for j in range(start):
-            dv[j] = known[j]
-        for j in range(start, k):
-            dv[j] = 0.0
-        for i in range(start, k):
-            r, dr = resistance[i], d_resistance[i]
-            share_i, d_share_i = p[i], dp[i]
-            for j in range(k):
-                dv[j] += share_i * dr[j] + d_share_i * r[j]
-            dv[i] += _dot(p, dr, start) + _dot(dp, r, start)
-        d_inner = _dot(p, dv, k) + _dot(dp, v, k)
-        d_offset = -d_total[k] / total[k] / total[k] - 0.5 * d_inner
-        d_row = d_resistance[k]
-        for j in range(k):
-            d_row[j] = d_offset + dv[j]
-        for j in range(start, k):
-            d_resistance[j, k] = d_row[j]
-
-
-@compiled
-def _dot(a: Floats, b: Floats, count: int) -> float:
-    """Eight sums side by side, which vector instructions can keep apart."""
-    s0, s1, s2, s3, s4, s5, s6, s7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    whole = count - count % 8
-    for j in range(0, whole, 8):
-        s0 += a[j] * b[j]
-        s1 += a[j + 1] * b[j + 1]
-        s2 += a[j + 2] * b[j + 2]
-        s3 += a[j + 3] * b[j + 3]
-        s4 += a[j + 4] * b[j + 4]
-        s5 += a[j + 5] * b[j + 5]
-        s6 += a[j + 6] * b[j + 6]
-        s7 += a[j + 7] * b[j + 7]
-    total = ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
-    for j in range(whole, count):
-        total += a[j] * b[j]
-    return total
+        last, row = min(first + COLUMNS, size), max(first, start)
+        _block(target, row, size, first, last).addmm_(left[:, row:].T, right[:, first:last])

@@ -1,4 +1,4 @@
-"""Edge marginals of the smoothed spanning tree, and their derivative, at any temperature."""
+"""Edge marginals of the smoothed spanning tree, and their gradient, at any temperature."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from crossedge.compiled import compiled
 from crossedge.distances import TIE
 from crossedge.numerics.banded_star_mesh import (
     BandedMesh,
@@ -16,77 +17,97 @@ from crossedge.numerics.banded_star_mesh import (
     tangent_of_banded,
 )
 from crossedge.numerics.leaves import Floats, Ints
+from crossedge.numerics.memory import empty
 from crossedge.numerics.minimum_spanning_tree import arrivals_of_matrix
+from crossedge.numerics.mirror import SIDE, add_mirror
 from crossedge.numerics.random_trees import draw_tree
-from crossedge.numerics.star_mesh import Mesh, solve, tangent_of
+from crossedge.numerics.star_mesh import PANEL, Mesh, empty_padded, padded, solve, tangent_of
 
 RANGE = 600.0  # conductances down to e^-600 are safe as plain doubles
 
 
 @dataclass(frozen=True)
-class TreeMarginals:
-    """mu, and what its derivative needs. All (n, n), float64."""
+class PlainTree:
+    """mu where conductances fit into doubles. All (n, n), float64."""
 
     marginals: torch.Tensor
-    conductance: torch.Tensor  # e^(-(d - c) / temperature), c constant or by band
-    mesh: Mesh | BandedMesh
-    order: Ints | None = None  # of the banded solution
-    bands: Bands | None = None
+    mesh: Mesh
 
-    def tangent(self, direction: torch.Tensor) -> torch.Tensor:
-        """The change of mu along a symmetric direction of log w.
+    def tangent(self, gradient: torch.Tensor, factor: float) -> torch.Tensor:
+        """The change, times factor, of mu along gradient + gradient' as a direction of log w.
 
         mu is the gradient of log Z in log w, so this Jacobian-vector product is the
         vector-Jacobian product as well.
         """
-        if isinstance(self.mesh, Mesh):
-            resistance = self.mesh.resistance
-            d_resistance = tangent_of(self.mesh, self.conductance * direction)
-            relative = direction + d_resistance / resistance
-            return (self.marginals * relative).fill_diagonal_(0.0)
-        assert self.bands is not None
-        index = np.ix_(self.order, self.order)  # type: ignore[arg-type]
-        weight = self.conductance.numpy() * direction.numpy()[index]
-        d_resistance = np.empty_like(weight)
-        d_resistance[index] = tangent_of_banded(self.mesh, weight, self.bands)
-        resistance = torch.ones_like(self.marginals)
-        resistance.numpy()[index] = self.mesh.resistance
-        relative = direction + torch.from_numpy(d_resistance) / resistance
-        return (self.marginals * relative).fill_diagonal_(0.0)
+        n = len(gradient)
+        g, mu, out = gradient.numpy(), self.marginals.numpy(), empty(n, n)
+        resistance = self.mesh.padded_resistance.numpy()
+        d_conductance = empty_padded(n)
+        _changes(g, mu, resistance, d_conductance.numpy())
+        d_resistance = tangent_of(self.mesh, d_conductance).numpy()
+        _chain(g, mu, resistance, d_resistance, factor, out.numpy())
+        return out
 
 
-def tree_marginals(distances: torch.Tensor, temperature: float) -> TreeMarginals:
-    """P(edge in tree) under the Gibbs measure, for (n, n) symmetric distances, float64."""
+@dataclass(frozen=True)
+class BandedTree:
+    """mu where every pair has a scale of its own; points stand in an order of their own."""
+
+    marginals: torch.Tensor
+    conductance: Floats
+    mesh: BandedMesh
+    order: Ints
+    bands: Bands
+
+    def tangent(self, gradient: torch.Tensor, factor: float) -> torch.Tensor:
+        index = np.ix_(self.order, self.order)
+        direction = (gradient + gradient.T).numpy()[index]
+        d_resistance = tangent_of_banded(self.mesh, self.conductance * direction, self.bands)
+        mu = self.marginals.numpy()[index]
+        with np.errstate(invalid="ignore"):  # 0 / 0 on the diagonal
+            change = factor * mu * (direction + d_resistance / self.mesh.resistance)
+        np.fill_diagonal(change, 0.0)
+        out = torch.empty_like(gradient)
+        out.numpy()[index] = change
+        return out
+
+
+def tree_marginals(
+    distances: torch.Tensor, temperature: float, panel: int = PANEL
+) -> PlainTree | BandedTree:
+    """P(edge in tree) under the Gibbs measure of (d + d') / 2, for (n, n) distances, float64."""
     n = len(distances)
-    off_diagonal = distances + torch.diag(distances.new_full((n,), torch.inf))
-    nearest, furthest = float(off_diagonal.min()), float(distances.max())
-    if furthest - nearest <= RANGE * temperature:
-        return _plain(distances, nearest, temperature)
-    order, key = arrivals_of_matrix(distances.numpy())
+    double = empty(n, n)
+    add_mirror(distances.numpy(), 0, n, double.numpy())
+    if float(double.max()) / 2 <= RANGE * temperature:
+        conductance = double.div_(-2 * temperature).exp_().fill_diagonal_(0.0)
+        mesh = solve(padded(conductance), panel)
+        return PlainTree(conductance.mul_(mesh.resistance), mesh)
+    symmetric = double.div_(2)
+    order, key = arrivals_of_matrix(symmetric.numpy())
     if key[1:].max() - key[1:].min() <= RANGE * temperature:
-        return _plain(distances, float(key[1:].min()), temperature)
-    return _banded(distances.numpy(), order, key, temperature)
+        return _plain(symmetric, float(key[1:].min()), temperature, panel)
+    return _banded(symmetric.numpy(), order, key, temperature)
 
 
-def _plain(distances: torch.Tensor, zero: float, temperature: float) -> TreeMarginals:
-    exponent = (distances - zero) / temperature
-    conductance = torch.exp(-exponent).fill_diagonal_(0.0)
-    mesh = solve(conductance.clone())
+def _plain(
+    distances: torch.Tensor, zero: float, temperature: float, panel: int = PANEL
+) -> PlainTree:
+    exponent = (zero - distances) / temperature
+    mesh = solve(padded(torch.exp(exponent).fill_diagonal_(0.0)), panel)
     # by logarithms: a conductance may be below the range of doubles where its marginal is not
-    marginals = torch.exp(torch.log(mesh.resistance) - exponent).fill_diagonal_(0.0)
-    return TreeMarginals(marginals, conductance, mesh)
+    marginals = torch.exp(torch.log(mesh.resistance) + exponent).fill_diagonal_(0.0)
+    return PlainTree(marginals, mesh)
 
 
 def draw_smoothed_tree(distances: Floats, temperature: float, key: np.uint64) -> Ints:
     """(n - 1, 2): the edges of a random tree from the Gibbs measure, at 0 a shortest one."""
     order, arrivals = arrivals_of_matrix(distances)
     found = _banded(distances, order, arrivals, temperature)
-    assert isinstance(found.mesh, BandedMesh)
-    assert found.bands is not None
-    return order[draw_tree(found.conductance.numpy(), found.mesh, found.bands, key)]
+    return order[draw_tree(found.conductance, found.mesh, found.bands, key)]
 
 
-def _banded(distances: Floats, order: Ints, key: Floats, temperature: float) -> TreeMarginals:
+def _banded(distances: Floats, order: Ints, key: Floats, temperature: float) -> BandedTree:
     bands = bands_of(key, temperature)
     zero = bands.start[bands.of_pair]
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
@@ -100,6 +121,40 @@ def _banded(distances: Floats, order: Ints, key: Floats, temperature: float) -> 
         marginals = np.empty_like(conductance)
         marginals[np.ix_(order, order)] = np.exp(np.log(mesh.resistance) - exponent)
     np.fill_diagonal(marginals, 0.0)
-    return TreeMarginals(
-        torch.from_numpy(marginals), torch.from_numpy(conductance), mesh, order, bands
-    )
+    return BandedTree(torch.from_numpy(marginals), conductance, mesh, order, bands)
+
+
+@compiled
+def _changes(gradient: Floats, mu: Floats, resistance: Floats, out: Floats) -> None:
+    """Write dw = w (g + g'), where w = mu / R."""
+    n = len(gradient)
+    direction = np.empty((min(SIDE, n), n))
+    for top in range(0, n, SIDE):
+        bottom = min(top + SIDE, n)
+        add_mirror(gradient, top, bottom, direction)
+        for i in range(top, bottom):
+            for j in range(n):
+                out[i, j] = direction[i - top, j] * mu[i, j] / resistance[i, j]
+            out[i, i] = 0.0
+
+
+@compiled
+def _chain(
+    gradient: Floats,
+    mu: Floats,
+    resistance: Floats,
+    d_resistance: Floats,
+    factor: float,
+    out: Floats,
+) -> None:
+    """Write factor mu ((g + g') + dR / R), from mu = w R."""
+    n = len(gradient)
+    direction = np.empty((min(SIDE, n), n))
+    for top in range(0, n, SIDE):
+        bottom = min(top + SIDE, n)
+        add_mirror(gradient, top, bottom, direction)
+        for i in range(top, bottom):
+            for j in range(n):
+                relative = direction[i - top, j] + d_resistance[i, j] / resistance[i, j]
+                out[i, j] = factor * mu[i, j] * relative
+            out[i, i] = 0.0

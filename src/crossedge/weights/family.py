@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from crossedge.distances import Distances, distance_matrix, matrix_distances
+from crossedge.numerics.finite import finite_and_not_negative
 from crossedge.weights.edge_list import EdgeList, Ints
 
 Temperature = float | Sequence[float] | Literal["median"]
@@ -60,8 +61,8 @@ class GraphWeights(ABC):
         """W at temperature 0 as a list of edges, without ever forming an n x n matrix."""
 
     @abstractmethod
-    def smoothed(self, distances: torch.Tensor, temperature: float) -> torch.Tensor:
-        """W at a temperature above 0, for (n, n) distances in float64 on the CPU."""
+    def smoothed(self, distances: torch.Tensor, temperatures: Sequence[float]) -> torch.Tensor:
+        """W at temperatures above 0, one for each of (batch, n, n) distances, in float64."""
 
     @abstractmethod
     def draw(self, distances: torch.Tensor, temperature: float, rng: np.random.Generator) -> Ints:
@@ -86,7 +87,8 @@ class GraphWeights(ABC):
         self.check_size(distances.n)
         if self.temperature == 0:
             return self.classical_edges(distances)
-        return EdgeList.from_dense(self._of_matrix(torch.from_numpy(distance_matrix(distances))))
+        matrix = torch.from_numpy(distance_matrix(distances))
+        return EdgeList.from_dense(self._of_matrices(matrix[None])[0])
 
     def __call__(self, distances: torch.Tensor) -> torch.Tensor:
         """(..., n, n) distances -> (..., n, n) pair weights W, with a zero diagonal."""
@@ -95,8 +97,7 @@ class GraphWeights(ABC):
             return torch.zeros_like(distances)
         n = distances.shape[-1]
         matrices = distances.to("cpu", torch.float64).reshape(-1, n, n)
-        weights = torch.stack([self._of_matrix(matrix) for matrix in matrices])
-        return weights.reshape(distances.shape).to(distances)
+        return self._of_matrices(matrices).reshape(distances.shape).to(distances)
 
     def check_distances(self, distances: torch.Tensor) -> None:
         if not isinstance(distances, torch.Tensor):
@@ -113,19 +114,26 @@ class GraphWeights(ABC):
             raise ValueError(f"distances has {n} points: give at least 2")
         if not distances.is_floating_point():
             raise TypeError(f"distances is {distances.dtype}: give floating point numbers")
-        if not torch.isfinite(distances).all() or (distances < 0).any():
+        if distances.numel() and not finite_and_not_negative(distances.detach()):
             raise ValueError("distances has NaN, infinite or negative entries: give none")
         self.check_size(n)
 
-    def _of_matrix(self, distances: torch.Tensor) -> torch.Tensor:
-        temperatures = self.temperatures(distances)
+    def _of_matrices(self, distances: torch.Tensor) -> torch.Tensor:
+        """(batch, n, n) -> (batch, n, n), in float64."""
+        levels = zip(*(self.temperatures(matrix) for matrix in distances), strict=True)
         parts = [
-            self.smoothed(distances, temperature)
-            if temperature > 0
-            else self.classical_edges(matrix_distances(distances.detach().numpy())).dense()
-            for temperature in temperatures
+            self.smoothed(distances, temperatures)
+            if temperatures[0] > 0
+            else self._classical(distances)
+            for temperatures in levels
         ]
         return parts[0] if len(parts) == 1 else torch.stack(parts).mean(0)
+
+    def _classical(self, distances: torch.Tensor) -> torch.Tensor:
+        matrices = distances.detach().numpy()
+        return torch.stack(
+            [self.classical_edges(matrix_distances(matrix)).dense() for matrix in matrices]
+        )
 
 
 def check_weights(weights: object) -> GraphWeights:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
 
@@ -11,10 +12,11 @@ import torch
 from crossedge.distances import Distances, PointDistances
 from crossedge.numerics.cardinality import draw_neighbours
 from crossedge.numerics.nearest_neighbours import neighbours_of_points, neighbours_of_rows
+from crossedge.numerics.neighbour_marginals import neighbour_marginals
 from crossedge.weights.distinct import distinct
 from crossedge.weights.edge_list import EdgeList, Ints
 from crossedge.weights.family import GraphWeights, Temperature
-from crossedge.weights.smoothed import SmoothedNearest, SmoothedNeighbours, from_kth
+from crossedge.weights.smoothed import SmoothedNeighbours
 
 
 @dataclass(frozen=True)
@@ -67,22 +69,14 @@ class NearestNeighbours(GraphWeights):
                 f"k={self.k} is too large for {n} pooled points: give at most k={n - 1}"
             )
 
-    def smoothed(self, distances: torch.Tensor, temperature: float) -> torch.Tensor:
-        mu = self.marginals(distances, temperature)
-        return mu + mu.T
-
-    def marginals(self, distances: torch.Tensor, temperature: float) -> torch.Tensor:
-        """mu[i, j]: the probability that j is one of the k neighbours of i."""
-        if self.k == 1:
-            mu: torch.Tensor = SmoothedNearest.apply(distances, temperature)  # type: ignore[no-untyped-call]
-        else:
-            mu = SmoothedNeighbours.apply(distances, self.k, temperature)  # type: ignore[no-untyped-call]
-        return mu
+    def smoothed(self, distances: torch.Tensor, temperatures: Sequence[float]) -> torch.Tensor:
+        weights: torch.Tensor = SmoothedNeighbours.apply(distances, self.k, temperatures)  # type: ignore[no-untyped-call]
+        return weights
 
     def draw(self, distances: torch.Tensor, temperature: float, rng: np.random.Generator) -> Ints:
-        kth, decay = from_kth(distances, self.k, temperature)
+        found = neighbour_marginals(distances, self.k, temperature)
         uniforms = rng.random(distances.shape)
-        return draw_neighbours(distances.numpy(), decay.numpy(), kth.numpy(), self.k, uniforms)
+        return draw_neighbours(found.distances, found.decay, found.kth, self.k, uniforms)
 
     def classical_edges(self, distances: Distances) -> EdgeList:
         between, atom, copies = distinct(distances)

@@ -1,122 +1,83 @@
-"""The paper's smoothed neighbourhoods as differentiable functions of distances."""
+"""The paper's smoothed neighbourhoods as differentiable functions of distances.
+
+All take (batch, n, n) distances in float64, with a temperature for each matrix. Jacobians are
+symmetric, because marginals are the gradient of log Z, eq. (2): the way back is a tangent.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from crossedge.compiled import in_threads
-from crossedge.distances import TIE
-from crossedge.numerics.cardinality import Floats, choose_marginals, choose_tangent, kth_smallest
-from crossedge.numerics.tree_marginals import TreeMarginals, tree_marginals
+from crossedge.numerics.neighbour_marginals import NeighbourMarginals, neighbour_marginals
+from crossedge.numerics.star_mesh import PANEL
+from crossedge.numerics.tree_marginals import BandedTree, PlainTree, tree_marginals
 
-ROWS = 32  # of the k-NN model, for a thread at a time
+Temperatures = Sequence[float]
+
+SMALL = 256  # up to here compiled loops alone are as fast, and a batch has a thread for each matrix
 
 
 class SmoothedTree(torch.autograd.Function):
-    """(n, n) distances -> edge marginals of the Gibbs measure on spanning trees, eq. (2).
+    """Distances -> edge marginals of the Gibbs measure on spanning trees.
 
     With log w = -(d_ij + d_ji) / (2 temperature) and a cotangent G on both mu_ij and mu_ji, the
     direction of log w is G + G', and the gradient is -1 / (2 temperature) times d mu along it.
     """
 
     @staticmethod
-    def forward(ctx: Any, distances: torch.Tensor, temperature: float) -> torch.Tensor:
-        symmetric = (distances + distances.T) / 2
-        ctx.found = tree_marginals(symmetric, temperature)
-        ctx.temperature = temperature
-        found: TreeMarginals = ctx.found
-        return found.marginals.clone()
+    def forward(ctx: Any, distances: torch.Tensor, temperatures: Temperatures) -> torch.Tensor:
+        batch, n, _ = distances.shape
+        matrices = distances.detach().contiguous()
+        panel = n if batch > 1 and n <= SMALL else PANEL
+        found = in_threads(
+            lambda i: tree_marginals(matrices[i], temperatures[i], panel), range(batch)
+        )
+        ctx.found, ctx.temperatures = found, temperatures
+        return _stack([one.marginals for one in found])
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
-        direction = (gradient + gradient.T).detach().contiguous()
-        change = ctx.found.tangent(direction)
-        return _once(change / -2 / ctx.temperature, gradient), None
-
-
-def _in_temperatures(gap: torch.Tensor, distance: torch.Tensor, temperature: float) -> torch.Tensor:
-    """Gaps beside distances, (n, n) and (n, 1), as multiples of the temperature.
-
-    Where it is too cold to tell rounding from a difference, near-ties are ties.
-    """
-    if temperature <= 1e-8 * float(distance.max()):
-        gap = gap.masked_fill((gap.abs() <= (TIE - 1) * distance) | (gap == 0), 0.0)
-        return torch.where(gap == 0, gap, gap / temperature)
-    return gap / temperature
-
-
-def from_kth(
-    distances: torch.Tensor, k: int, temperature: float
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """The k-th smallest distance of each row, (n,), and exp(-|d - kth| / temperature)."""
-    kth = distances.new_empty(len(distances))
-    kth_smallest(distances.numpy(), k, kth.numpy())
-    gap = (distances - kth[:, None]).abs_()
-    return kth, torch.exp(-_in_temperatures(gap, kth[:, None], temperature))
+        found: list[PlainTree | BandedTree] = ctx.found
+        cotangents = gradient.detach().contiguous()
+        changes = in_threads(
+            lambda i: found[i].tangent(cotangents[i], -0.5 / ctx.temperatures[i]),
+            range(len(found)),
+        )
+        return _once(_stack(changes), gradient), None
 
 
 class SmoothedNeighbours(torch.autograd.Function):
-    """(n, n) distances -> P(j among the k neighbours of i), a row for each point i.
-
-    Rows are independent, and log w = -d / temperature.
-    """
+    """Distances -> W_ij = P(j among the k neighbours of i) + P(i among those of j)."""
 
     @staticmethod
-    def forward(ctx: Any, distances: torch.Tensor, k: int, temperature: float) -> torch.Tensor:
-        n = len(distances)
-        kth, decay = from_kth(distances, k, temperature)
-        marginals = torch.empty_like(distances)
-        arrays = distances.numpy(), decay.numpy(), kth.numpy()
-        in_threads(
-            lambda row: choose_marginals(row, min(row + ROWS, n), *arrays, k, marginals.numpy()),
-            range(0, n, ROWS),
+    def forward(
+        ctx: Any, distances: torch.Tensor, k: int, temperatures: Temperatures
+    ) -> torch.Tensor:
+        matrices = distances.detach().contiguous()
+        ctx.found = in_threads(
+            lambda i: neighbour_marginals(matrices[i], k, temperatures[i]), range(len(matrices))
         )
-        ctx.arrays, ctx.k, ctx.temperature = arrays, k, temperature
-        return marginals
+        return _stack(in_threads(lambda one: one.weights(), ctx.found))
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None]:
-        n = len(gradient)
-        arrays: tuple[Floats, Floats, Floats] = ctx.arrays
-        direction, k = gradient.detach().contiguous().numpy(), ctx.k
-        change = gradient.new_empty(n, n)
-        in_threads(
-            lambda row: choose_tangent(
-                row, min(row + ROWS, n), *arrays, k, direction, change.numpy()
-            ),
-            range(0, n, ROWS),
-        )
-        return _once(change / -ctx.temperature, gradient), None, None
+        found: list[NeighbourMarginals] = ctx.found
+        cotangents = gradient.detach().contiguous()
+        changes = in_threads(lambda i: found[i].pull_back(cotangents[i]), range(len(found)))
+        return _once(_stack(changes), gradient), None, None
+
+
+def _stack(matrices: list[torch.Tensor]) -> torch.Tensor:
+    return matrices[0][None] if len(matrices) == 1 else torch.stack(matrices)
 
 
 def _once(value: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
     first: torch.Tensor = FirstDerivative.apply(value, source)  # type: ignore[no-untyped-call]
     return first
-
-
-class SmoothedNearest(torch.autograd.Function):
-    """The same for k = 1, a softmax in each row."""
-
-    @staticmethod
-    def forward(ctx: Any, distances: torch.Tensor, temperature: float) -> torch.Tensor:
-        others = distances.clone().fill_diagonal_(torch.inf)
-        nearest, ctx.place = others.min(1, keepdim=True)
-        exponent = _in_temperatures(distances - nearest, nearest, temperature).neg_()
-        exponent.fill_diagonal_(-torch.inf)
-        marginals = torch.softmax(exponent, 1)
-        ctx.marginals, ctx.temperature = marginals, temperature
-        return marginals.clone()
-
-    @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
-        # measured from the nearest, so that nothing is left to cancel where it has all the weight
-        direction = gradient.detach()
-        direction = direction - direction.gather(1, ctx.place)
-        mean = (ctx.marginals * direction).sum(1, keepdim=True)
-        change = direction.sub_(mean).mul_(ctx.marginals)
-        return _once(change.div_(-ctx.temperature), gradient), None
 
 
 class FirstDerivative(torch.autograd.Function):

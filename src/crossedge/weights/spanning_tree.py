@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,8 +56,8 @@ class SpanningTree(GraphWeights):
     def check_size(self, n: int) -> None:
         """Two points have a tree."""
 
-    def smoothed(self, distances: torch.Tensor, temperature: float) -> torch.Tensor:
-        weights: torch.Tensor = SmoothedTree.apply(distances, temperature)  # type: ignore[no-untyped-call]
+    def smoothed(self, distances: torch.Tensor, temperatures: Sequence[float]) -> torch.Tensor:
+        weights: torch.Tensor = SmoothedTree.apply(distances, temperatures)  # type: ignore[no-untyped-call]
         return weights
 
     def draw(self, distances: torch.Tensor, temperature: float, rng: np.random.Generator) -> Ints:

@@ -1,0 +1,53 @@
+"""Add a matrix to its transpose, a tile at a time: reading down columns would miss the cache."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from crossedge.compiled import compiled
+
+Floats = npt.NDArray[np.float64]
+
+SIDE = 64
+
+
+@compiled
+def mirrored(matrix: Floats, first: int, last: int, left: int, right: int, tile: Floats) -> None:
+    """Rows first ... last - 1 of the transpose, columns left ... right - 1."""
+    whole = left + (right - left) // 4 * 4
+    for j in range(left, whole, 4):
+        r0, r1 = matrix[j, first:last], matrix[j + 1, first:last]
+        r2, r3 = matrix[j + 2, first:last], matrix[j + 3, first:last]
+        for i in range(len(r0)):
+            tile[i, j - left] = r0[i]
+            tile[i, j - left + 1] = r1[i]
+            tile[i, j - left + 2] = r2[i]
+            tile[i, j - left + 3] = r3[i]
+    for j in range(whole, right):
+        row = matrix[j, first:last]
+        for i in range(len(row)):
+            tile[i, j - left] = row[i]
+
+
+@compiled
+def add_mirror(matrix: Floats, first: int, last: int, out: Floats) -> None:
+    """out[i] = matrix[first + i] + matrix'[first + i], up to row last - 1."""
+    n = len(matrix)
+    tile = np.empty((SIDE, SIDE))
+    for top in range(first, last, SIDE):
+        bottom = min(top + SIDE, last)
+        for left in range(0, n, SIDE):
+            right = min(left + SIDE, n)
+            mirrored(matrix, top, bottom, left, right, tile)
+            for i in range(top, bottom):
+                target, source = out[i - first, left:right], matrix[i, left:right]
+                other = tile[i - top]
+                for j in range(len(target)):
+                    target[j] = source[j] + other[j]
+
+
+def parts_of_rows(n: int) -> list[tuple[int, int]]:
+    """Ranges of rows for several threads; a small matrix is not worth a second one."""
+    size = SIDE if n >= 4 * SIDE else n
+    return [(first, min(first + size, n)) for first in range(0, n, size)]

@@ -1,0 +1,339 @@
+"""The compiled loops of star_mesh.py: a panel of vertices, start ... stop - 1.
+
+Matrices are (n, more than n) and contiguous; only their first n columns are used, and the spare
+ones keep rows from lying a power of two apart, which would have them compete for cache lines.
+
+Rows are treated two at a time: what is read for one serves both, worth a third of the time.
+Small copies have a spare row at the end for the partner that the last row may lack.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from crossedge.compiled import compiled, compiled_fused
+
+Floats = npt.NDArray[np.float64]
+
+TILE = 128  # columns of long rows that are copied aside at a time
+
+
+@compiled
+def eliminate(weight: Floats, total: Floats, outer: Floats, start: int, stop: int) -> None:
+    """Take out the vertices of a panel, last first, as far as its own rows are concerned.
+
+    Row i gains share_ki times row k from every later k. First the part of the rows inside the
+    panel, where all vertices before it count as one; it gives the shares, and the rest follows.
+    """
+    size = stop - start
+    inside = np.zeros((size + 1, size + 1))  # column 0: all vertices before the panel
+    gain = np.zeros((size + 1, size))  # share_ki at i, k
+    for k in range(size):
+        row = weight[start + k]
+        inside[k, 0] = _sum(row[:start])
+        inside[k, 1 : k + 1] = row[start : start + k]
+    for i in range(size - 1, -1, -2):
+        _add_two(inside[i], inside[i - 1], gain[i], gain[i - 1], inside, i + 1, size, i + 1)
+        for k in range(i, max(i - 2, -1), -1):
+            if k < i:
+                _add_one(inside[k], gain[k, i], inside[i], k + 1)
+            s = _sum(inside[k, : k + 1])
+            s = s if s > 0 else 1.0  # the first vertex of all has nobody left
+            total[start + k] = s
+            outer[start + k] = inside[k, 0] / s
+            for j in range(k):
+                gain[j, k] = inside[k, j + 1] / s
+                weight[start + k, start + j] = inside[k, j + 1]
+    tile = np.zeros((size + 1, TILE))
+    for first in range(0, start, TILE):
+        width = _read(tile, weight, first, start, stop)
+        for i in range(size - 1, -1, -2):
+            _add_two(tile[i], tile[i - 1], gain[i], gain[i - 1], tile, i + 1, size, width)
+            _add_one(tile[i - 1], gain[i - 1, i], tile[i], width)
+        _write(tile, weight, first, start, stop)
+
+
+@compiled
+def eliminate_tangent(
+    share: Floats,
+    outer: Floats,
+    d_weight: Floats,
+    d_total: Floats,
+    start: int,
+    stop: int,
+) -> None:
+    """With w_k d share_k = share_k (dw_k - share_k ds_k), both of length k."""
+    size = stop - start
+    inside, d_inside = np.zeros((size + 1, size + 1)), np.zeros((size + 1, size + 1))
+    gain, d_gain = np.zeros((size + 1, size)), np.zeros((size + 1, size))
+    for k in range(size):
+        row, d_row = share[start + k], d_weight[start + k]
+        inside[k, 0] = outer[start + k]
+        inside[k, 1 : k + 1] = row[start : start + k]
+        gain[:k, k] = row[start : start + k]
+        d_inside[k, 0] = _sum(d_row[:start])
+        d_inside[k, 1 : k + 1] = d_row[start : start + k]
+    for i in range(size - 1, -1, -2):
+        after, width = i + 1, i + 1
+        one, other = d_inside[i], d_inside[i - 1]
+        _add_two(one, other, gain[i], gain[i - 1], d_inside, after, size, width)
+        _add_two(one, other, d_gain[i], d_gain[i - 1], inside, after, size, width)
+        for k in range(i, max(i - 2, -1), -1):
+            if k < i:
+                _add_one(d_inside[k], gain[k, i], d_inside[i], k + 1)
+                _add_one(d_inside[k], d_gain[k, i], inside[i], k + 1)
+            ds = _sum(d_inside[k, : k + 1])
+            d_total[start + k] = ds
+            for j in range(k):
+                d_gain[j, k] = d_inside[k, j + 1] - inside[k, j + 1] * ds
+                d_weight[start + k, start + j] = d_inside[k, j + 1]
+    tile, d_tile = np.zeros((size + 1, TILE)), np.zeros((size + 1, TILE))
+    for first in range(0, start, TILE):
+        width = _read(tile, share, first, start, stop)
+        _read(d_tile, d_weight, first, start, stop)
+        for i in range(size - 1, -1, -2):
+            one, other, after = d_tile[i], d_tile[i - 1], i + 1
+            _add_two(one, other, gain[i], gain[i - 1], d_tile, after, size, width)
+            _add_two(one, other, d_gain[i], d_gain[i - 1], tile, after, size, width)
+            _add_one(other, gain[i - 1, i], one, width)
+            _add_one(other, d_gain[i - 1, i], tile[i], width)
+        _write(d_tile, d_weight, first, start, stop)
+
+
+@compiled
+def reach(share: Floats, resistance: Floats, start: int, stop: int) -> None:
+    """Rows of the panel left of it: from p R over the vertices before the panel to a, where
+
+    a_k = (p R)_k + sum_i p_ki a_i over the earlier vertices i of the panel. R_k = a_k + level_k.
+    """
+    size = stop - start
+    inner = _inner(share, start, stop)
+    tile = np.zeros((size + 1, TILE))
+    for first in range(0, start, TILE):
+        width = _read(tile, resistance, first, start, stop)
+        for k in range(0, size, 2):
+            _add_two(tile[k], tile[k + 1], inner[k], inner[k + 1], tile, 0, k, width)
+            _add_one(tile[k + 1], inner[k + 1, k], tile[k], width)
+        _write(tile, resistance, first, start, stop)
+
+
+@compiled
+def reach_tangent(
+    share: Floats, d_share: Floats, resistance: Floats, d_resistance: Floats, start: int, stop: int
+) -> None:
+    size = stop - start
+    inner, d_inner = _inner(share, start, stop), _inner(d_share, start, stop)
+    tile, d_tile = np.zeros((size + 1, TILE)), np.zeros((size + 1, TILE))
+    for first in range(0, start, TILE):
+        width = _read(tile, resistance, first, start, stop)
+        _read(d_tile, d_resistance, first, start, stop)
+        for k in range(0, size, 2):
+            one, other = d_tile[k], d_tile[k + 1]
+            _add_two(one, other, inner[k], inner[k + 1], d_tile, 0, k, width)
+            _add_two(one, other, d_inner[k], d_inner[k + 1], tile, 0, k, width)
+            _add_one(other, inner[k + 1, k], one, width)
+            _add_one(other, d_inner[k + 1, k], tile[k], width)
+        _write(d_tile, d_resistance, first, start, stop)
+
+
+@compiled
+def rebuild(
+    share: Floats,
+    total: Floats,
+    outer: Floats,
+    across: Floats,
+    resistance: Floats,
+    start: int,
+    stop: int,
+) -> None:
+    """Bring back the vertices of a panel, first first, given across = p a' before the panel.
+
+    With offset_k = 1/s_k - (p_k . v_k) / 2, the level of k is offset_k + sum_i p_ki level_i.
+    """
+    size = stop - start
+    inner = _inner(share, start, stop)
+    inside = np.zeros((size + 1, size + 1))
+    level = np.zeros(size + 1)
+    v = np.zeros((2, size + 1))
+    for k in range(0, size, 2):
+        for one in range(k, min(k + 2, size)):
+            for j in range(one):
+                v[one - k, j] = across[one, j] + outer[start + one] * level[j]
+        _add_two(v[0], v[1], inner[k], inner[k + 1], inside, 0, k, k)
+        for one in range(k, min(k + 2, size)):
+            p, potential = inner[one], v[one - k]
+            if one > k:
+                _add_one(potential, p[k], inside[k], k)
+                potential[k] = (
+                    across[one, k] + outer[start + one] * level[k] + _dot(p, inside[k], k)
+                )
+            above = _dot(p, level, one)
+            product = across[one, one] + outer[start + one] * above + _dot(p, potential, one)
+            offset = 1.0 / total[start + one] - 0.5 * product
+            if start + one == 0:
+                offset = 0.0
+            level[one] = above + offset
+            for j in range(one):
+                inside[one, j] = potential[j] + offset
+                inside[j, one] = inside[one, j]
+    _finish(inside, level, resistance, start, stop)
+
+
+@compiled
+def rebuild_tangent(
+    share: Floats,
+    d_share: Floats,
+    total: Floats,
+    d_total: Floats,
+    outer: Floats,
+    d_across: Floats,
+    resistance: Floats,
+    d_resistance: Floats,
+    start: int,
+    stop: int,
+) -> None:
+    """d(p . v) = p . dv + dp . R_k, since the changes of all shares sum to 0."""
+    size = stop - start
+    inner, d_inner = _inner(share, start, stop), _inner(d_share, start, stop)
+    inside, d_inside = np.zeros((size + 1, size + 1)), np.zeros((size + 1, size + 1))
+    for k in range(size):
+        inside[k, :size] = resistance[start + k, start:stop]
+    d_level = np.zeros(size + 1)
+    dv = np.zeros((2, size + 1))
+    for k in range(0, size, 2):
+        for one in range(k, min(k + 2, size)):
+            for j in range(one):
+                dv[one - k, j] = d_across[one, j] + outer[start + one] * d_level[j]
+        _add_two(dv[0], dv[1], inner[k], inner[k + 1], d_inside, 0, k, k)
+        _add_two(dv[0], dv[1], d_inner[k], d_inner[k + 1], inside, 0, k, k)
+        for one in range(k, min(k + 2, size)):
+            p, dp, d_potential = inner[one], d_inner[one], dv[one - k]
+            if one > k:
+                _add_one(d_potential, p[k], d_inside[k], k)
+                _add_one(d_potential, dp[k], inside[k], k)
+                d_potential[k] = (d_across[one, k] + outer[start + one] * d_level[k]) + (
+                    _dot(p, d_inside[k], k) + _dot(dp, inside[k], k)
+                )
+            d_above = _dot(p, d_level, one)
+            d_product = (d_across[one, one] + outer[start + one] * d_above) + (
+                _dot(p, d_potential, one) + _dot(dp, inside[one], one)
+            )
+            s = total[start + one]
+            d_offset = -d_total[start + one] / s / s - 0.5 * d_product  # s * s could underflow
+            d_level[one] = d_above + d_offset
+            for j in range(one):
+                d_inside[one, j] = d_potential[j] + d_offset
+                d_inside[j, one] = d_inside[one, j]
+    _finish(d_inside, d_level, d_resistance, start, stop)
+
+
+@compiled
+def _inner(share: Floats, start: int, stop: int) -> Floats:
+    """Shares inside the panel, with a spare row."""
+    size = stop - start
+    inner = np.zeros((size + 1, size + 1))
+    for k in range(size):
+        inner[k, :k] = share[start + k, start : start + k]
+    return inner
+
+
+@compiled
+def _finish(inside: Floats, level: Floats, resistance: Floats, start: int, stop: int) -> None:
+    """Rows of the panel, and the columns that mirror them."""
+    for k in range(start, stop):
+        resistance[k, start:stop] = inside[k - start, : stop - start]
+    for first in range(0, start, TILE):
+        for k in range(start, stop):
+            row = resistance[k]
+            for j in range(first, min(first + TILE, start)):
+                row[j] += level[k - start]
+                resistance[j, k] = row[j]
+
+
+@compiled
+def _read(tile: Floats, source: Floats, first: int, start: int, stop: int) -> int:
+    """Columns from `first` on, to `start` at most, of the rows of the panel; how many."""
+    width = min(TILE, start - first)
+    for k in range(start, stop):
+        tile[k - start, :width] = source[k, first : first + width]
+    return width
+
+
+@compiled
+def _write(tile: Floats, target: Floats, first: int, start: int, stop: int) -> None:
+    width = min(TILE, start - first)
+    for k in range(start, stop):
+        target[k, first : first + width] = tile[k - start, :width]
+
+
+@compiled_fused
+def _add_two(
+    one: Floats,
+    other: Floats,
+    factor: Floats,
+    other_factor: Floats,
+    rows: Floats,
+    first: int,
+    last: int,
+    width: int,
+) -> None:
+    """Add to one: sum_k factor[k] rows[k] for k from `first` to last - 1, and `other` likewise."""
+    one, other = one[:width], other[:width]
+    f, g, rows = factor[first:last], other_factor[first:last], rows[first:last]
+    whole = len(f) // 4 * 4
+    for k in range(0, whole, 4):
+        f0, f1, f2, f3 = f[k], f[k + 1], f[k + 2], f[k + 3]
+        g0, g1, g2, g3 = g[k], g[k + 1], g[k + 2], g[k + 3]
+        r0, r1, r2, r3 = rows[k], rows[k + 1], rows[k + 2], rows[k + 3]
+        for j in range(len(one)):
+            one[j] += (f0 * r0[j] + f1 * r1[j]) + (f2 * r2[j] + f3 * r3[j])
+            other[j] += (g0 * r0[j] + g1 * r1[j]) + (g2 * r2[j] + g3 * r3[j])
+    for k in range(whole, len(f)):
+        f0, g0, r0 = f[k], g[k], rows[k]
+        for j in range(len(one)):
+            one[j] += f0 * r0[j]
+            other[j] += g0 * r0[j]
+
+
+@compiled
+def _add_one(target: Floats, factor: float, row: Floats, width: int) -> None:
+    target = target[:width]
+    for j in range(len(target)):
+        target[j] += factor * row[j]
+
+
+@compiled
+def _dot(a: Floats, b: Floats, width: int) -> float:
+    """Eight sums side by side, which vector instructions can keep apart."""
+    a, b = a[:width], b[:width]
+    s0, s1, s2, s3, s4, s5, s6, s7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    whole = len(a) // 8 * 8
+    for j in range(0, whole, 8):
+        s0 += a[j] * b[j]
+        s1 += a[j + 1] * b[j + 1]
+        s2 += a[j + 2] * b[j + 2]
+        s3 += a[j + 3] * b[j + 3]
+        s4 += a[j + 4] * b[j + 4]
+        s5 += a[j + 5] * b[j + 5]
+        s6 += a[j + 6] * b[j + 6]
+        s7 += a[j + 7] * b[j + 7]
+    total = ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
+    for j in range(whole, len(a)):
+        total += a[j] * b[j]
+    return total
+
+
+@compiled
+def _sum(a: Floats) -> float:
+    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+    whole = len(a) // 4 * 4
+    for j in range(0, whole, 4):
+        s0 += a[j]
+        s1 += a[j + 1]
+        s2 += a[j + 2]
+        s3 += a[j + 3]
+    total = (s0 + s1) + (s2 + s3)
+    for j in range(whole, len(a)):
+        total += a[j]
+    return total
