@@ -22,6 +22,7 @@ test: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/classical.py
+	$(BIN)/python benchmarks/smoothed.py
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

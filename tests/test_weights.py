@@ -51,6 +51,7 @@ KINDS = ["continuous", "grid", "duplicates", "constant"]
 
 @pytest.mark.parametrize("weights", FAMILIES, ids=repr)
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.usefixtures("loops")
 class TestContract:
     def test_symmetric_with_zero_diagonal_and_fixed_sum(self, weights, kind):
         distances = torch.as_tensor(lp_distances(points_of(kind, 40)))

@@ -45,6 +45,11 @@ def compiled_fused(function: Loop) -> Loop:
     return compiled(function, fused=True)
 
 
+def has_compiled_loops(tensor: torch.Tensor) -> bool:
+    """Whether compiled loops can work on it, or their twins in torch must."""
+    return tensor.device.type == "cpu"
+
+
 @cache
 def _sources() -> tuple[tuple[str, int, int], ...]:
     """The state of the files that hold what loops in other files call or use."""

@@ -48,14 +48,19 @@ class BandedMesh(NamedTuple):
     resistance: Floats  # (n, n): r
 
 
-def bands_of(key: Floats, temperature: float) -> Bands:
-    """Bands from the (n,) lengths of tree edges, in order of arrival; the first has none."""
+def band_starts(key: Floats, temperature: float) -> Floats:
+    """Where bands start, ascending, from (n,) lengths of tree edges; the first point has none."""
     starts: list[float] = []
     for length in np.sort(key[1:]).tolist():
         near = starts and length <= max(starts[-1] * TIE, starts[-1] + BAND * temperature)
         if not near:
             starts.append(length)
-    start = np.array(starts)
+    return np.array(starts)
+
+
+def bands_of(key: Floats, temperature: float) -> Bands:
+    """Bands from the lengths of tree edges, in order of arrival."""
+    start = band_starts(key, temperature)
     gaps = np.abs(start[:, None] - start)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         decay = np.where(gaps > 0, np.exp(-gaps / temperature), 1.0)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
+from crossedge.compiled import has_compiled_loops
 from crossedge.distances import Distances, distance_matrix, matrix_distances
 from crossedge.numerics.finite import finite_and_not_negative
 from crossedge.weights.edge_list import EdgeList, Ints
@@ -96,7 +97,9 @@ class GraphWeights(ABC):
         if not distances.numel():
             return torch.zeros_like(distances)
         n = distances.shape[-1]
-        matrices = distances.to("cpu", torch.float64).reshape(-1, n, n)
+        # the one device of torch that has no float64
+        device = "cpu" if distances.device.type == "mps" else distances.device
+        matrices = distances.to(device, torch.float64).reshape(-1, n, n)
         return self._of_matrices(matrices).reshape(distances.shape).to(distances)
 
     def check_distances(self, distances: torch.Tensor) -> None:
@@ -130,6 +133,8 @@ class GraphWeights(ABC):
         return parts[0] if len(parts) == 1 else torch.stack(parts).mean(0)
 
     def _classical(self, distances: torch.Tensor) -> torch.Tensor:
+        if not has_compiled_loops(distances):  # the twins of smoothed weights include their limit
+            return self.smoothed(distances.detach(), [0.0] * len(distances))
         matrices = distances.detach().numpy()
         return torch.stack(
             [self.classical_edges(matrix_distances(matrix)).dense() for matrix in matrices]

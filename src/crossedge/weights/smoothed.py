@@ -1,7 +1,8 @@
 """The paper's smoothed neighbourhoods as differentiable functions of distances.
 
 All take (batch, n, n) distances in float64, with a temperature for each matrix. Jacobians are
-symmetric, because marginals are the gradient of log Z, eq. (2): the way back is a tangent.
+symmetric, because marginals are the gradient of log Z, eq. (2): the way back is a tangent. Compiled
+loops serve the CPU, their twins in torch any other device.
 """
 
 from __future__ import annotations
@@ -11,12 +12,16 @@ from typing import Any
 
 import torch
 
-from crossedge.compiled import in_threads
+from crossedge.compiled import has_compiled_loops, in_threads
 from crossedge.numerics.neighbour_marginals import NeighbourMarginals, neighbour_marginals
+from crossedge.numerics.neighbours_in_torch import NeighboursInTorch, neighbours_in_torch
 from crossedge.numerics.star_mesh import PANEL
+from crossedge.numerics.tree_in_torch import TreeInTorch, tree_in_torch
 from crossedge.numerics.tree_marginals import BandedTree, PlainTree, tree_marginals
 
 Temperatures = Sequence[float]
+Tree = PlainTree | BandedTree | TreeInTorch
+Neighbours = NeighbourMarginals | NeighboursInTorch
 
 SMALL = 256  # up to here compiled loops alone are as fast, and a batch has a thread for each matrix
 
@@ -33,15 +38,19 @@ class SmoothedTree(torch.autograd.Function):
         batch, n, _ = distances.shape
         matrices = distances.detach().contiguous()
         panel = n if batch > 1 and n <= SMALL else PANEL
-        found = in_threads(
-            lambda i: tree_marginals(matrices[i], temperatures[i], panel), range(batch)
-        )
-        ctx.found, ctx.temperatures = found, temperatures
+
+        def of_matrix(i: int) -> Tree:
+            if has_compiled_loops(matrices):
+                return tree_marginals(matrices[i], temperatures[i], panel)
+            return tree_in_torch(matrices[i], temperatures[i])
+
+        ctx.found, ctx.temperatures = in_threads(of_matrix, range(batch)), temperatures
+        found: list[Tree] = ctx.found
         return _stack([one.marginals for one in found])
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
-        found: list[PlainTree | BandedTree] = ctx.found
+        found: list[Tree] = ctx.found
         cotangents = gradient.detach().contiguous()
         changes = in_threads(
             lambda i: found[i].tangent(cotangents[i], -0.5 / ctx.temperatures[i]),
@@ -58,14 +67,19 @@ class SmoothedNeighbours(torch.autograd.Function):
         ctx: Any, distances: torch.Tensor, k: int, temperatures: Temperatures
     ) -> torch.Tensor:
         matrices = distances.detach().contiguous()
-        ctx.found = in_threads(
-            lambda i: neighbour_marginals(matrices[i], k, temperatures[i]), range(len(matrices))
-        )
-        return _stack(in_threads(lambda one: one.weights(), ctx.found))
+        model = neighbour_marginals if has_compiled_loops(matrices) else neighbours_in_torch
+
+        def of_matrix(i: int) -> tuple[Neighbours, torch.Tensor]:
+            one = model(matrices[i], k, temperatures[i])
+            return one, one.weights()
+
+        found = in_threads(of_matrix, range(len(matrices)))
+        ctx.found = [one for one, _ in found]
+        return _stack([weights for _, weights in found])
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None]:
-        found: list[NeighbourMarginals] = ctx.found
+        found: list[Neighbours] = ctx.found
         cotangents = gradient.detach().contiguous()
         changes = in_threads(lambda i: found[i].pull_back(cotangents[i]), range(len(found)))
         return _once(_stack(changes), gradient), None, None
