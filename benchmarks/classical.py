@@ -11,6 +11,7 @@ from scipy.spatial import KDTree
 
 import crossedge as ce
 from crossedge.distances import point_distances
+from crossedge.null.moments import label_moments
 from crossedge.null.permutations import permute
 from crossedge.statistics import STATISTICS
 
@@ -76,11 +77,12 @@ def main() -> None:
 
     points = rng.normal(size=(10_000, D))
     in_x = np.arange(10_000) < 5_000
-    graph = families[f"{K}-NN"].edges(point_distances(points, 2.0))
+    graph = families[f"{K}-NN"].pairs(point_distances(points, 2.0))
+    moments = label_moments(graph, 5_000, 5_000)
     i, j = plain_neighbours(points)
     report(
         f"{RESAMPLES:,} permutations of the {K}-NN graph, n = 10,000",
-        seconds(lambda: permute(graph, STATISTICS["cross"], 5_000, RESAMPLES, 0), 5),
+        seconds(lambda: permute(graph, STATISTICS["cross"], moments, RESAMPLES, 0), 5),
         seconds(lambda: plain_permutations(i, j, in_x, rng), 1),
     )
     plain = {"tree": plain_tree, f"{K}-NN": plain_neighbours}

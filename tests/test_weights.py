@@ -71,8 +71,8 @@ class TestContract:
     def test_points_and_their_distances_give_the_same_edges(self, weights, kind):
         for p in (1.0, 2.0, 2.5, np.inf):
             points = points_of(kind, 150)
-            by_points = weights.edges(point_distances(points, p)).dense()
-            by_matrix = weights.edges(matrix_distances(lp_distances(points, p))).dense()
+            by_points = weights.pairs(point_distances(points, p)).dense()
+            by_matrix = weights.pairs(matrix_distances(lp_distances(points, p))).dense()
             torch.testing.assert_close(by_points, by_matrix, rtol=0, atol=1e-12)
 
     def test_batches_are_as_good_as_loops(self, weights, kind):
@@ -103,7 +103,7 @@ def test_ties_are_averaged_as_enumeration_says(n, kind):
             expected = witness(weights, distances)
             for W in (
                 weights(torch.as_tensor(distances)),
-                weights.edges(point_distances(points, p)).dense(),
+                weights.pairs(point_distances(points, p)).dense(),
             ):
                 np.testing.assert_allclose(W, expected, atol=1e-12)
 
@@ -118,7 +118,7 @@ def test_ties_on_grids_of_any_spacing(points, scale, k):
     """Multiples of 0.1 tie in plan, though not to the last bit."""
     points = points * scale
     for weights in (ce.SpanningTree(), ce.NearestNeighbours(min(k, len(points) - 1))):
-        W = weights.edges(point_distances(points, 2.0)).dense()
+        W = weights.pairs(point_distances(points, 2.0)).dense()
         np.testing.assert_allclose(W, witness(weights, lp_distances(points)), atol=1e-9)
 
 
@@ -156,7 +156,7 @@ def test_one_tie_among_many_points_is_found(n, gap, p):
         expected = brute_force.kruskal_average(distances)
         np.testing.assert_allclose(np.unique(expected.round(9)), [0, 0.5, 1])
         for W in (
-            ce.SpanningTree().edges(point_distances(points, p)).dense().numpy(),
+            ce.SpanningTree().pairs(point_distances(points, p)).dense().numpy(),
             ce.SpanningTree()(torch.as_tensor(distances)).numpy(),
         ):
             np.testing.assert_allclose(W, expected, atol=1e-9)
@@ -166,7 +166,7 @@ def test_the_smallest_tie_in_any_order():
     """Two sides of a triangle, 0.5 each: equal in plan, and not in binary."""
     corners = np.array([[0, 0], [0, 5], [3, 4]]) * 0.1
     for order in permutations(range(3)):
-        W = ce.SpanningTree().edges(point_distances(corners[list(order)], 2.0)).dense().numpy()
+        W = ce.SpanningTree().pairs(point_distances(corners[list(order)], 2.0)).dense().numpy()
         far = [order.index(corner) for corner in range(3)]
         np.testing.assert_allclose(W[np.ix_(far, far)], [[0, 0.5, 0.5], [0.5, 0, 1], [0.5, 1, 0]])
 
@@ -178,10 +178,10 @@ def test_discrete_points_in_many_leaves(shape, scale):
         points = np.random.default_rng(1).integers(0, levels, shape) * scale
         distances = lp_distances(points)
         expected = brute_force.kruskal_average(distances)
-        W = ce.SpanningTree().edges(point_distances(points, 2.0)).dense()
+        W = ce.SpanningTree().pairs(point_distances(points, 2.0)).dense()
         np.testing.assert_allclose(W, expected, atol=1e-9)
         for k in (1, 3, 7):
-            by_points = ce.NearestNeighbours(k).edges(point_distances(points, 2.0)).dense()
+            by_points = ce.NearestNeighbours(k).pairs(point_distances(points, 2.0)).dense()
             by_count = brute_force.neighbours_by_counting(distances, k)
             np.testing.assert_allclose(by_points, by_count, atol=1e-12)
 
@@ -189,7 +189,7 @@ def test_discrete_points_in_many_leaves(shape, scale):
 @pytest.mark.parametrize(("n", "d"), [(2, 1), (500, 1), (500, 2), (700, 10), (300, 60)])
 def test_the_tree_is_that_of_scipy(n, d):
     points = np.random.default_rng(n).standard_t(2, size=(n, d))
-    W = ce.SpanningTree().edges(point_distances(points, 2.0)).dense().numpy()
+    W = ce.SpanningTree().pairs(point_distances(points, 2.0)).dense().numpy()
     tree = minimum_spanning_tree(lp_distances(points)).toarray() > 0
     np.testing.assert_array_equal(W, tree | tree.T)
 
@@ -197,7 +197,7 @@ def test_the_tree_is_that_of_scipy(n, d):
 @pytest.mark.parametrize(("n", "d", "k"), [(2, 1, 1), (500, 1, 3), (900, 2, 5), (700, 10, 20)])
 def test_the_neighbours_are_those_of_scipy(n, d, k):
     points = np.random.default_rng(n).standard_t(2, size=(n, d))
-    W = ce.NearestNeighbours(k).edges(point_distances(points, 2.0)).dense().numpy()
+    W = ce.NearestNeighbours(k).pairs(point_distances(points, 2.0)).dense().numpy()
     expected = np.zeros((n, n))
     for i, near in enumerate(KDTree(points).query(points, k + 1)[1]):
         expected[i, near[near != i]] = 1
@@ -208,7 +208,7 @@ def test_many_copies_need_no_more_memory_than_one():
     points = np.zeros((100_000, 2))
     points[50_000:] = 1
     for weights in (ce.SpanningTree(), ce.NearestNeighbours(3)):
-        graph = weights.edges(point_distances(points, 2.0))
+        graph = weights.pairs(point_distances(points, 2.0))
         assert len(graph.weight) <= 3
         assert graph.total == pytest.approx(total_weight(weights, 100_000), rel=1e-12)
 
@@ -217,7 +217,7 @@ def test_a_large_grid_of_ties():
     """Every edge of a square grid is in some minimum tree, and the weights sum to n - 1."""
     side = 60
     points = np.indices((side, side)).reshape(2, -1).T * 1.0
-    graph = ce.SpanningTree().edges(point_distances(points, 2.0))
+    graph = ce.SpanningTree().pairs(point_distances(points, 2.0))
     assert len(graph.weight) == 2 * side * (side - 1)
     assert graph.total == pytest.approx(side**2 - 1, rel=1e-12)
     in_the_middle = (np.abs(points - (side - 1) / 2).max(1) < 1)[graph.i]

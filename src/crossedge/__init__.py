@@ -1,5 +1,8 @@
 """Two-sample tests on neighbourhood graphs: do these samples come from the same distribution?"""
 
+from crossedge.divergences import divergence as divergence
+from crossedge.losses import TwoSampleLoss as TwoSampleLoss
+from crossedge.null.normality import normality as normality
 from crossedge.result import TwoSampleResult as TwoSampleResult
 from crossedge.two_sample import two_sample as two_sample
 from crossedge.weights import GraphWeights as GraphWeights
@@ -12,7 +15,10 @@ __all__ = [
     "GraphWeights",
     "NearestNeighbours",
     "SpanningTree",
+    "TwoSampleLoss",
     "TwoSampleResult",
+    "divergence",
+    "normality",
     "sample_edges",
     "two_sample",
 ]

@@ -17,7 +17,7 @@ except ModuleNotFoundError:
 
 from crossedge.distances import Distance, pooled_distances
 from crossedge.result import TwoSampleResult
-from crossedge.weights import GraphWeights
+from crossedge.weights import EdgeList, GraphWeights
 from crossedge.weights.family import check_weights
 
 X_COLOUR, Y_COLOUR, CROSS_COLOUR, QUIET = "#2f6db3", "#e08e1b", "#c2185b", "#9a9a9a"
@@ -49,14 +49,14 @@ def plot_graph(
     """
     weights = check_weights(weights)
     samples, distances = pooled_distances(x, y, distance)
-    graph = weights.edges(distances)
+    pairs = weights.pairs(distances)
     places = _principal_plane(samples.values) if layout is None else np.asarray(layout, float)
-    if places.shape != (graph.n, 2):
-        raise ValueError(f"layout has shape {places.shape}: give ({graph.n}, 2) places")
-    if len(graph.sizes) == graph.n:
-        i, j, weight = graph.i, graph.j, graph.weight
-    else:  # spell out the pairs of equal points
-        W = graph.dense().numpy()
+    if places.shape != (pairs.n, 2):
+        raise ValueError(f"layout has shape {places.shape}: give ({pairs.n}, 2) places")
+    if isinstance(pairs, EdgeList) and len(pairs.sizes) == pairs.n:
+        i, j, weight = pairs.i, pairs.j, pairs.weight
+    else:  # spell out all pairs, those of equal points too
+        W = pairs.dense().numpy()
         i, j = np.nonzero(np.triu(W))
         weight = W[i, j]
     crossing = samples.in_x[i] != samples.in_x[j]

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+LOG_LEAST = -700.0  # below, the p-value itself is the least that a float can be
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TwoSampleResult:
@@ -18,11 +20,14 @@ class TwoSampleResult:
         The value on the samples as given. For "cross" a small value speaks against equality.
     pvalue : float
         The probability, were the labels exchangeable, of a value at least as extreme. Never 0.
+    log_pvalue : float
+        Its natural logarithm, also where the p-value itself is below the range of floats.
     zscore : float
         How many standard deviations the statistic lies above its mean under the null; 0 where it
         cannot vary.
     null_mean, null_std, null_skewness : float
-        Exact moments of the statistic over all labellings of the pooled sample.
+        Moments of the statistic over all labellings of the pooled sample; exact for "cross" and
+        "weighted", else those of the values drawn, or of the law that the null takes.
     null_distribution : array or None
         (labellings,) values of the statistic on relabelled samples, if the null is "permutation".
     n_x, n_y : int
@@ -33,6 +38,7 @@ class TwoSampleResult:
 
     statistic: float
     pvalue: float
+    log_pvalue: float
     zscore: float
     null_mean: float
     null_std: float
@@ -50,6 +56,7 @@ class TwoSampleResult:
                 f"  statistic  {self.statistic:.6g}"
                 f"  (if the distributions are equal: {self.null_mean:.6g} ± {self.null_std:.4g})",
                 f"  z-score    {self.zscore:.3g}",
-                f"  p-value    {self.pvalue:.4g}",
+                f"  p-value    {self.pvalue:.4g}"
+                + (f"  (log {self.log_pvalue:.4g})" if self.log_pvalue < LOG_LEAST else ""),
             ]
         )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from numbers import Integral
 from typing import Any, SupportsIndex
 
 from crossedge.distances import Distance, pooled_distances
-from crossedge.null.moments import cross_moments
+from crossedge.null.laws import asymptotic_law, exact_law, rounding, sample_law
+from crossedge.null.moments import label_moments
 from crossedge.null.permutations import observe, permute
-from crossedge.null.pvalues import normal_pvalue, permutation_pvalue
+from crossedge.null.pvalues import check_null, smooth_pvalue
 from crossedge.randomness import Rng, check_rng
 from crossedge.result import TwoSampleResult
 from crossedge.statistics import statistic_named
@@ -26,6 +29,7 @@ def two_sample(
     n_resamples: SupportsIndex = 9999,
     distance: Distance = 2.0,
     rng: Rng = None,
+    early_stopping: SupportsIndex | None = None,
 ) -> TwoSampleResult:
     """Do two samples come from the same distribution?
 
@@ -39,11 +43,16 @@ def two_sample(
     weights : SpanningTree or NearestNeighbours
         Which points of the pooled sample are neighbours; smoothed if its temperature is above 0,
         which needs the memory of an n x n matrix.
-    statistic : "cross"
-        The weight of the edges that join the two samples; few of them speak against equality.
-    null : "permutation" or "normal"
+    statistic : "cross", "weighted", "generalized" or "max"
+        "cross", the default, is the weight of the edges that join the two samples; few of them
+        speak against equality. The others are large where the samples differ. "weighted" is the
+        weight of edges inside the samples, fair to samples of unequal size; "generalized" also
+        rejects where one sample has too many and the other too few of them, as after a change of
+        scale; "max" does so with more power where only one of the two happens.
+    null : "permutation", "normal" or "pearson3"
         Relabel the pooled sample at random (or in all ways, if these are no more than n_resamples),
-        or compare the t-statistic, by the exact mean and variance, with the normal distribution.
+        or compare with a law that has the exact mean and variance over all labellings: the normal
+        (for "generalized", chi-square), or a gamma law with the exact skewness as well.
     n_resamples : int
         How many random labellings.
     distance : float, callable or "precomputed"
@@ -51,6 +60,9 @@ def two_sample(
         and (b, d), that returns their (a, b) distances.
     rng : int, numpy Generator or torch Generator
         The source of randomness; the same source gives the same answer on any number of threads.
+    early_stopping : int
+        Stop as soon as so many labellings are no less extreme than the samples. The p-value is then
+        their share (Besag and Clifford, 1991): still valid, and soon known where it is large.
 
     Examples
     --------
@@ -67,37 +79,51 @@ def two_sample(
     """
     weights = check_weights(weights)
     chosen = statistic_named("cross" if statistic is None else statistic)
-    if not isinstance(null, str) or null not in ("permutation", "normal"):
-        raise ValueError(f"null={null!r} is unknown: choose from 'permutation', 'normal'")
+    null = check_null(chosen, null)
     if isinstance(n_resamples, bool) or not isinstance(n_resamples, Integral):
         raise TypeError(f"n_resamples={n_resamples!r} is not an integer: give a whole number")
     check_rng(rng)
     if n_resamples < 1:
         raise ValueError(f"n_resamples={n_resamples} is too small: give at least 1")
 
+    if early_stopping is not None:
+        if isinstance(early_stopping, bool) or not isinstance(early_stopping, Integral):
+            raise TypeError(f"early_stopping={early_stopping!r} is not an integer: give a count")
+        if early_stopping < 1:
+            raise ValueError(f"early_stopping={early_stopping} is too small: give at least 1")
+
     samples, distances = pooled_distances(x, y, distance)
-    graph = weights.edges(distances)
-    moments = cross_moments(graph, samples.n_x, samples.n_y)
-    observed = observe(graph, chosen, samples.in_x)
-    zscore = (observed - moments.mean) / moments.std if moments.std else 0.0
+    pairs = weights.pairs(distances)
+    moments = label_moments(pairs, samples.n_x, samples.n_y)
+    within = observe(pairs, samples.in_x)
+    observed = float(chosen.value(*within, moments))
+    law = exact_law(chosen, moments)
+    drawn = None
     if null == "permutation":
-        drawn = permute(graph, chosen, samples.n_x, int(n_resamples), rng)
         # values that are equal but for rounding must count as equal
-        tolerance = max(1e-8 * moments.std, 1e-12 * graph.total)
-        pvalue = permutation_pvalue(observed, drawn, tolerance)
+        tolerance = rounding(chosen, moments, observed)
+        limit = chosen.sign * observed - tolerance
+        stop = None if early_stopping is None else (int(early_stopping), limit)
+        drawn = permute(pairs, chosen, moments, int(n_resamples), rng, stop)
+        pvalue = drawn.pvalue(observed, chosen.sign, tolerance)
+        log_pvalue = math.log(pvalue)
+        law = law or sample_law(drawn.values)
         count = f"{len(drawn.values):,}"
         how = f"all {count} labellings" if drawn.exact else f"{count} random labellings"
     else:
-        drawn = None
-        pvalue = normal_pvalue(zscore) if moments.std else 1.0
-        how = "normal approximation"
+        log_pvalue = float(smooth_pvalue(chosen, null, *within, moments))
+        pvalue = max(math.exp(log_pvalue), sys.float_info.min)
+        law = law or asymptotic_law(chosen, moments)
+        how = f"{'chi-square' if chosen.name == 'generalized' else null} approximation"
+    mean, std, skewness = (float(value) for value in law)
     return TwoSampleResult(
         statistic=observed,
         pvalue=pvalue,
-        zscore=zscore,
-        null_mean=moments.mean,
-        null_std=moments.std,
-        null_skewness=moments.skewness,
+        log_pvalue=log_pvalue,
+        zscore=(observed - mean) / std if std else 0.0,
+        null_mean=mean,
+        null_std=std,
+        null_skewness=skewness,
         null_distribution=None if drawn is None else drawn.values,
         n_x=samples.n_x,
         n_y=samples.n_y,

@@ -1,54 +1,64 @@
-"""Exact moments of the cross count under random labelling, any n_x and n_y.
+"""Exact moments of the within-sums under random labelling, any n_x and n_y.
 
-With labels s = +-1 and pair weights W, the cross count is T = (m - R) / 2 where R is the sum of
-W_uv s_u s_v over pairs. A power of R is a sum over tuples of pairs, and the mean of a tuple depends
-only on how many vertices occur in it an odd number of times. Subtracting a constant from every
-weight moves R by a constant, so the weights are centred first: no large terms are left to cancel.
+With labels s = +-1 and pair weights W, let R be the sum of W_uv s_u s_v over pairs and L that of
+deg_u s_u over points. A product of such sums is a sum over tuples of pairs and points, and the mean
+of a tuple depends only on how many points occur in it an odd number of times. Subtracting a
+constant from every weight moves R and L by constants, so the weights are centred first: degrees and
+weights then sum to 0, most terms vanish, and no large ones are left to cancel.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
-from math import comb, perm
+from math import perm
 
 import numpy as np
+import torch
 
 from crossedge.compiled import compiled
-from crossedge.weights import EdgeList
+from crossedge.statistics.label_moments import LabelMoments, mean_label_product
+from crossedge.weights import DenseWeights, EdgeList, PairWeights
 from crossedge.weights.edge_list import Floats, Ints
-
-
-@dataclass(frozen=True)
-class Moments:
-    mean: float
-    std: float
-    skewness: float  # 0 where the statistic does not vary
-
-
-def mean_label_product(k: int, n_x: int, n_y: int) -> float:
-    """E[s_1 ... s_k] of k distinct points, in exact arithmetic; 0 where there are not so many."""
-    n = n_x + n_y
-    if k > n:
-        return 0.0
-    signed = sum((-1) ** j * comb(k, j) * perm(n_y, j) * perm(n_x, k - j) for j in range(k + 1))
-    return float(Fraction(signed, perm(n, k)))
 
 
 @dataclass(frozen=True)
 class CentredSums:
     """Sums of the weights less their mean, W' = W - c: what moments up to the third depend on."""
 
-    squares: float  # sum of W'^2 over pairs
-    cubes: float  # sum of W'^3 over pairs
-    degree2: float  # sum of squared degrees
-    degree3: float  # sum of cubed degrees
-    degree_squares: float  # sum over points of degree times the row sum of W'^2
-    degree_degree: float  # deg' W' deg
-    triangles: float  # tr W'^3
+    total: torch.Tensor  # m of W itself
+    squares: torch.Tensor  # sum of W'^2 over pairs
+    cubes: torch.Tensor  # sum of W'^3 over pairs
+    degree2: torch.Tensor  # sum of squared degrees
+    degree3: torch.Tensor  # sum of cubed degrees
+    degree_squares: torch.Tensor  # sum over points of degree times the row sum of W'^2
+    degree_degree: torch.Tensor  # deg' W' deg
+    triangles: torch.Tensor  # tr W'^3
 
 
-def centred_sums(graph: EdgeList) -> CentredSums:
+def centred_sums(weights: PairWeights) -> CentredSums:
+    return _of_edges(weights) if isinstance(weights, EdgeList) else _of_matrix(weights)
+
+
+def _of_matrix(weights: DenseWeights) -> CentredSums:
+    """All differentiable. Only the triangles cost more than a pass."""
+    W, n = weights.matrix, weights.n
+    total = W.sum() / 2
+    centred = (W - total / (n * (n - 1) / 2)).fill_diagonal_(0.0)
+    squared = centred * centred
+    degree, squares = centred.sum(1), squared.sum(1)
+    return CentredSums(
+        total=total,
+        squares=squares.sum() / 2,
+        cubes=(squared * centred).sum() / 2,
+        degree2=(degree**2).sum(),
+        degree3=(degree**3).sum(),
+        degree_squares=(degree * squares).sum(),
+        degree_degree=degree @ (centred @ degree),
+        triangles=((centred @ centred) * centred).sum(),
+    )
+
+
+def _of_edges(graph: EdgeList) -> CentredSums:
     n, sizes = graph.n, graph.sizes
     c = graph.total / (n * (n - 1) / 2)
     centred = graph.weight - c
@@ -65,45 +75,61 @@ def centred_sums(graph: EdgeList) -> CentredSums:
         - c**3 * perm(n, 3)
     )
     return CentredSums(
-        squares=float(sizes @ squares) / 2,
-        cubes=float(sizes @ cubes) / 2,
-        degree2=float(sizes @ degree**2),
-        degree3=float(sizes @ degree**3),
-        degree_squares=float(sizes @ (degree * squares)),
-        degree_degree=float(sizes @ (degree * onward)),
-        triangles=float(triangles),
+        *(
+            torch.tensor(float(value), dtype=torch.float64)
+            for value in (
+                graph.total,
+                (sizes @ squares) / 2,
+                (sizes @ cubes) / 2,
+                sizes @ degree**2,
+                sizes @ degree**3,
+                sizes @ (degree * squares),
+                sizes @ (degree * onward),
+                triangles,
+            )
+        )
     )
 
 
-def cross_moments(graph: EdgeList, n_x: int, n_y: int) -> Moments:
-    """Mean, standard deviation and skewness of T (the first two: the paper's theorem 3).
+def label_moments(weights: PairWeights, n_x: int, n_y: int) -> LabelMoments:
+    """All joint moments of R and L up to the third (variance of R: the paper's theorem 3).
 
-    The tuples of pairs are sorted by shape; the names below say which, and `e2` ... `e6` are the
-    means of products of so many distinct labels.
+    Tuples are sorted by shape; the names below say which, and e1 ... e6 are the means of products
+    of so many distinct labels.
     """
-    e2, e4, e6 = (mean_label_product(k, n_x, n_y) for k in (2, 4, 6))
-    n = n_x + n_y
-    mean = graph.total * 2 * n_x * n_y / (n * (n - 1))
-    s = centred_sums(graph)
+    e1, e2, e3, e4, e5, e6 = (mean_label_product(k, n_x, n_y) for k in range(1, 7))
+    s = centred_sums(weights)
+    d2, d3, ds, dwd = s.degree2, s.degree3, s.degree_squares, s.degree_degree
 
-    adjacent = s.degree2 - 2 * s.squares  # two edges with one common end
+    adjacent = d2 - 2 * s.squares  # two edges with one common end
     apart = -s.squares - adjacent  # all pairs of edges sum to m'^2 = 0
     terms = s.squares, e2 * adjacent, e4 * apart
-    variance = sum(terms) / 4
-    # a statistic that cannot vary, as on regular graphs with n_x = 1, leaves rounding errors
-    if variance <= 1e-13 * sum(map(abs, terms)) + (1e-12 * graph.total) ** 2:
-        return Moments(mean, 0.0, 0.0)
 
     repeated = -2 * s.cubes  # one edge three times, or two edges, one of them twice
     triangle = s.triangles
-    star = s.degree3 - 3 * s.degree_squares + 4 * s.cubes
-    path = 3 * (s.degree_degree - 2 * s.degree_squares + 2 * s.cubes - triangle)
+    star = d3 - 3 * ds + 4 * s.cubes
+    path = 3 * (dwd - 2 * ds + 2 * s.cubes - triangle)
     # an adjacent pair and any third edge, less what has been counted
-    twice = s.degree_squares - 2 * s.cubes
+    twice = ds - 2 * s.cubes
     adjacent_and_apart = -3 * (2 * twice + triangle + star + 2 / 3 * path)
     all_apart = -(repeated + triangle + star + path + adjacent_and_apart)
-    third = triangle + e2 * (repeated + path) + e4 * (star + adjacent_and_apart) + e6 * all_apart
-    return Moments(mean, variance**0.5, -third / 8 / variance**1.5)
+
+    # a statistic that cannot vary, as on regular graphs with n_x = 1, leaves rounding errors
+    size = sum(abs(float(term.detach())) for term in terms)
+    noise = 1e-13 * size + 4 * (1e-12 * float(s.total.detach())) ** 2
+    return LabelMoments(
+        n_x=n_x,
+        n_y=n_y,
+        total=s.total,
+        rr=sum(terms, torch.zeros_like(s.total)),
+        rl=(e1 - e3) * d2,
+        ll=(1 - e2) * d2,
+        rrr=triangle + e2 * (repeated + path) + e4 * (star + adjacent_and_apart) + e6 * all_apart,
+        rrl=2 * (e1 - e3) * (dwd - ds) + 2 * (e3 - e5) * (ds - d3 - dwd),
+        rll=dwd - 2 * e2 * (d3 + dwd) + e4 * (2 * d3 + dwd),
+        lll=2 * (e3 - e1) * d3,
+        noise=torch.as_tensor(noise, dtype=s.total.dtype, device=s.total.device),
+    )
 
 
 def closed_triangles(graph: EdgeList) -> float:

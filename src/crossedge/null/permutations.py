@@ -7,9 +7,11 @@ from math import comb
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from crossedge.compiled import in_threads
 from crossedge.numerics.bit_counters import LANES, WORDS, Words
+from crossedge.numerics.dense_within import multiply_within
 from crossedge.numerics.labellings import (
     coin_digits,
     completion_table,
@@ -18,10 +20,12 @@ from crossedge.numerics.labellings import (
 )
 from crossedge.numerics.within_sums import add_within, count_within
 from crossedge.randomness import Rng, random_key
-from crossedge.statistics import Statistic
-from crossedge.weights import EdgeList
+from crossedge.statistics import LabelMoments, Statistic
+from crossedge.weights import EdgeList, PairWeights
 
 Floats = npt.NDArray[np.float64]
+
+TOGETHER = 16  # blocks of labellings, between two looks at whether to stop
 
 
 @dataclass(frozen=True)
@@ -30,37 +34,97 @@ class PermutationNull:
 
     values: Floats  # (labellings,)
     exact: bool  # whether these are all labellings
+    stopped: bool  # before all that were asked for
+
+    def pvalue(self, observed: float, sign: int, tolerance: float) -> float:
+        """(1 + b) / (1 + B), or b / B over all labellings, the sample's own among them.
+
+        b counts the values no less extreme than the observed one; those that differ by rounding are
+        equal. Stopped at the b-th such value, the p-value is b / B (Besag and Clifford, 1991).
+        """
+        extreme = int((sign * self.values >= sign * observed - tolerance).sum())
+        if self.exact or self.stopped:
+            return extreme / len(self.values)
+        return (1 + extreme) / (1 + len(self.values))
+
+
+class Labellings:
+    """Random labellings with n_x points in x, or all of them if these are not more; in blocks.
+
+    Blocks of LANES are independent, each with random numbers of its own: they do not depend on the
+    number of threads, and memory does not grow with the number of labellings.
+    """
+
+    def __init__(self, n: int, n_x: int, n_resamples: int, rng: Rng) -> None:
+        self.n, self.key = n, random_key(rng)
+        self.fewer = min(n_x, n - n_x)  # label the smaller sample
+        self.inverted = self.fewer < n_x
+        self.exact = _labellings_up_to(n, self.fewer, n_resamples)
+        self.count = comb(n, self.fewer) if self.exact else n_resamples
+        self.blocks = -(-self.count // LANES)
+        if self.exact:
+            self.table = completion_table(n, self.fewer, self.count)
+        self.digits = coin_digits(n, self.fewer)
+
+    def block(self, index: int) -> Words:
+        """(n, WORDS): one bit for each point and labelling."""
+        first = index * LANES
+        if self.exact:
+            chosen = unrank_labellings(first, min(LANES, self.count - first), self.table)
+        else:
+            chosen = draw_labellings(self.key, index, self.n, self.fewer, self.digits)
+        return ~chosen if self.inverted else chosen
 
 
 def permute(
-    graph: EdgeList, statistic: Statistic, n_x: int, n_resamples: int, rng: Rng
+    weights: PairWeights,
+    statistic: Statistic,
+    moments: LabelMoments,
+    n_resamples: int,
+    rng: Rng,
+    stop: tuple[int, float] | None = None,
 ) -> PermutationNull:
-    """The statistic on random labellings with n_x points in x, or on all if they are not more.
+    """The statistic on relabelled samples.
 
-    Blocks of 512 labellings are independent, each with random numbers of its own: the values do
-    not depend on the number of threads, and memory does not grow with the number of labellings.
+    With `stop` = (count, limit), no further than to the count-th value that, times the sign of the
+    statistic, is at least the limit.
     """
-    n, key = graph.n, random_key(rng)
-    fewer = min(n_x, n - n_x)  # label the smaller sample
-    exact = _labellings_up_to(n, fewer, n_resamples)
-    n_values = comb(n, fewer) if exact else n_resamples
-    if exact:
-        table = completion_table(n, fewer, n_values)
-    digits = coin_digits(n, fewer)
-
-    def labels(block: int) -> Words:
-        first = block * LANES
-        if exact:
-            chosen = unrank_labellings(first, min(LANES, n_values - first), table)
-        else:
-            chosen = draw_labellings(key, block, n, fewer, digits)
-        return chosen if fewer == n_x else ~chosen
-
-    blocks = range(-(-n_values // LANES))
-    values = in_threads(lambda block: statistic_of_labels(graph, labels(block), statistic), blocks)
-    together = np.concatenate(values)[:n_values]
+    labellings = Labellings(weights.n, moments.n_x, n_resamples, rng)
+    step = TOGETHER if stop else labellings.blocks
+    parts: list[Floats] = []
+    extreme, stopped = 0, False
+    for first in range(0, labellings.blocks, step):
+        blocks = range(first, min(first + step, labellings.blocks))
+        found = relabel(weights, labellings, blocks)
+        left = labellings.count - first * LANES
+        values = statistic.value(*found, moments).numpy()[:left]
+        parts.append(values)
+        if stop and not labellings.exact:
+            places = np.flatnonzero(statistic.sign * values >= stop[1])
+            if extreme + len(places) >= stop[0]:
+                parts[-1] = values[: places[stop[0] - extreme - 1] + 1]
+                stopped = True
+                break
+            extreme += len(places)
+    together = np.concatenate(parts)
     together.setflags(write=False)
-    return PermutationNull(together, exact)
+    return PermutationNull(together, labellings.exact, stopped)
+
+
+def relabel(
+    weights: PairWeights, labellings: Labellings, blocks: range
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """R_x and R_y, LANES of them for each block."""
+
+    def of_block(index: int) -> tuple[Floats, Floats]:
+        return within_sums(weights, labellings.block(index))
+
+    if isinstance(weights, EdgeList):
+        found = in_threads(of_block, blocks)
+    else:  # products of matrices have threads of their own
+        found = [of_block(index) for index in blocks]
+    x, y = (torch.from_numpy(np.concatenate(part)) for part in zip(*found, strict=True))
+    return x, y
 
 
 def _labellings_up_to(n: int, n_x: int, limit: int) -> bool:
@@ -73,21 +137,23 @@ def _labellings_up_to(n: int, n_x: int, limit: int) -> bool:
     return True
 
 
-def observe(graph: EdgeList, statistic: Statistic, in_x: npt.NDArray[np.bool_]) -> float:
-    """The statistic on the samples as given, by the same operations as on relabelled ones."""
-    labels = np.zeros((graph.n, WORDS), np.uint64)
+def observe(weights: PairWeights, in_x: npt.NDArray[np.bool_]) -> tuple[torch.Tensor, torch.Tensor]:
+    """R_x and R_y of the samples as given, by the same operations as of relabelled ones."""
+    labels = np.zeros((weights.n, WORDS), np.uint64)
     labels[in_x, 0] = 1
-    return float(statistic_of_labels(graph, labels, statistic)[0])
+    x, y = within_sums(weights, labels)
+    return torch.tensor(x[0]), torch.tensor(y[0])
 
 
-def statistic_of_labels(graph: EdgeList, labels: Words, statistic: Statistic) -> Floats:
-    """(LANES,) values for (n, WORDS) labels, one bit for each point and labelling."""
-    if graph.is_count:
-        whole = graph.weight.astype(np.int64), graph.degree.astype(np.int64)
-        counts = count_within(labels, graph.i, graph.j, *whole)
+def within_sums(weights: PairWeights, labels: Words) -> tuple[Floats, Floats]:
+    """(LANES,) R_x and R_y, for (n, WORDS) labels, one bit for each point and labelling."""
+    if not isinstance(weights, EdgeList):
+        within_x, degrees = multiply_within(labels, weights.matrix, weights.degree)
+    elif weights.is_count:
+        whole = weights.weight.astype(np.int64), weights.degree.astype(np.int64)
+        counts = count_within(labels, weights.i, weights.j, *whole)
         within_x, degrees = counts[0].astype(np.float64), counts[1].astype(np.float64)
     else:
-        edges = graph.i, graph.j, graph.weight
-        within_x, degrees = add_within(labels, graph.atom, *edges, graph.degree)
-    within_y = graph.total - degrees + within_x
-    return statistic.value(within_x, within_y, graph.total)
+        edges = weights.i, weights.j, weights.weight
+        within_x, degrees = add_within(labels, weights.atom, *edges, weights.degree)
+    return within_x, weights.total - degrees + within_x

@@ -1,24 +1,81 @@
-"""How surprising is a statistic that is small where the samples differ?"""
+"""How surprising is a statistic? Logarithms of p-values, differentiable where they are smooth."""
 
 from __future__ import annotations
 
-import numpy as np
-from scipy.special import ndtr
+import math
 
-from crossedge.null.permutations import PermutationNull
+import torch
+
+from crossedge.null.tails import log_normal_tail, log_pearson3_tail
+from crossedge.statistics import Statistic
+from crossedge.statistics.edge_counts import zscore, zscores
+from crossedge.statistics.label_moments import LabelMoments
+
+SMOOTH = ("normal", "pearson3")
 
 
-def permutation_pvalue(observed: float, null: PermutationNull, tolerance: float) -> float:
-    """(1 + b) / (1 + B), or b / B over all labellings, the sample's own among them.
+def log_tail(null: str, z: torch.Tensor, skewness: torch.Tensor) -> torch.Tensor:
+    """The logarithm of P(Z >= z), for a variable of mean 0 and variance 1."""
+    return log_normal_tail(z) if null == "normal" else log_pearson3_tail(z, skewness)
 
-    b counts the values no larger than the observed one; those that differ by rounding are equal.
+
+def smooth_pvalue(
+    statistic: Statistic, null: str, x: torch.Tensor, y: torch.Tensor, moments: LabelMoments
+) -> torch.Tensor:
+    """The logarithm of p, by the normal, chi-square or gamma law with the exact moments.
+
+    It is 0 where nothing varies.
     """
-    as_small = int((null.values <= observed + tolerance).sum())
-    if null.exact:
-        return as_small / len(null.values)
-    return (1 + as_small) / (1 + len(null.values))
+    if statistic.form is not None:
+        form = statistic.form(moments)
+        law = moments.law(form)
+        z = zscore(2 * (x + y) - moments.total, 2 * (x - y), form, law)
+        # linear statistics are written with the sign of their form
+        sign = statistic.sign
+        tail = log_tail(null, sign * z, sign * law.skewness)
+        return torch.where(law.std > 0, tail, torch.zeros_like(tail))
+    together, apart = zscores(x, y, moments)
+    laws = moments.law(moments.weighted), moments.law(moments.difference)
+    varies = [bool(law.std > 0) for law in laws]
+    if statistic.name == "generalized":
+        return _log_chi_square_tail(together**2 + apart**2, sum(varies))
+    # max: 1 - P(neither is as large), by the two being nearly independent
+    largest = torch.maximum(together, apart.abs())
+    logs = []
+    if varies[0]:
+        logs.append(log_tail(null, largest, laws[0].skewness))
+    if varies[1]:
+        above = log_tail(null, largest, laws[1].skewness)
+        below = log_tail(null, largest, -laws[1].skewness)
+        logs.append(torch.logaddexp(above, below).clamp(max=0.0))
+    if not logs:
+        return 0 * largest
+    if len(logs) == 1:
+        return logs[0]
+    rest = torch.log1p(-torch.exp(logs[0]).clamp(max=1 - 1e-16))
+    return torch.logaddexp(logs[0], logs[1] + rest).clamp(max=0.0)
 
 
-def normal_pvalue(zscore: float) -> float:
-    """The lower tail of the standard normal, never 0."""
-    return max(float(ndtr(zscore)), float(np.finfo(np.float64).tiny))
+def check_null(statistic: Statistic, null: object) -> str:
+    if not isinstance(null, str) or null not in ("permutation", *SMOOTH):
+        raise ValueError(
+            f"null={null!r} is unknown: choose from 'permutation', 'normal', 'pearson3'"
+        )
+    if null == "pearson3" and statistic.name == "generalized":
+        raise ValueError(
+            "null='pearson3' does not go with statistic='generalized', which is not linear in the "
+            "edge counts: choose 'permutation', 'normal' (for it, chi-square), or statistic='max'"
+        )
+    return null
+
+
+def _log_chi_square_tail(value: torch.Tensor, degrees: int) -> torch.Tensor:
+    """The logarithm of P(X >= value), for 0, 1 or 2 degrees of freedom."""
+    if degrees == 0:
+        return 0 * value
+    if degrees == 2:
+        return -value / 2
+    positive = value > 0
+    root = torch.sqrt(torch.where(positive, value, 1.0))
+    tail = math.log(2) + log_normal_tail(root)
+    return torch.where(positive, tail, torch.zeros_like(value))

@@ -5,23 +5,40 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
+import torch
 
-from crossedge.statistics.cross import cross
+from crossedge.statistics.edge_counts import cross, generalized, largest, weighted
+from crossedge.statistics.label_moments import Form
+from crossedge.statistics.label_moments import LabelMoments as LabelMoments
 
-Floats = npt.NDArray[np.float64]
+Value = Callable[[torch.Tensor, torch.Tensor, LabelMoments], torch.Tensor]
 
 
 @dataclass(frozen=True)
 class Statistic:
-    """A test statistic as a function of the within-sums, small where the samples differ."""
+    """A test statistic as a function of the within-sums, large or small where samples differ."""
 
+    name: str
     title: str
-    value: Callable[[Floats, Floats, float], Floats]  # R_x, R_y, m
+    value: Value
+    small_rejects: bool = False
+    form: Callable[[LabelMoments], Form] | None = None  # if it is linear, but for a constant
+
+    @property
+    def sign(self) -> int:
+        """Of the statistic as evidence against equality."""
+        return -1 if self.small_rejects else 1
 
 
-STATISTICS = {"cross": Statistic("cross-edge count", cross)}
+STATISTICS = {
+    statistic.name: statistic
+    for statistic in (
+        Statistic("cross", "cross-edge count", cross, True, lambda _: Form(-0.5, 0.0)),
+        Statistic("weighted", "weighted edge count", weighted, False, lambda m: m.weighted),
+        Statistic("generalized", "generalized edge count", generalized),
+        Statistic("max", "max-type edge count", largest),
+    )
+}
 
 
 def statistic_named(name: object) -> Statistic:

@@ -37,13 +37,6 @@ class EdgeList:
         total = np.add.reduceat(weight[order], first) if len(order) else weight
         return cls(atom, low[order][first], high[order][first], total)
 
-    @classmethod
-    def from_dense(cls, W: torch.Tensor) -> EdgeList:
-        """The upper triangle of an (n, n) matrix."""
-        n = len(W)
-        i, j = np.triu_indices(n, 1)
-        return cls(np.arange(n), i, j, W.detach().numpy()[i, j])
-
     @property
     def n(self) -> int:
         return len(self.atom)

@@ -13,6 +13,7 @@ import torch
 from crossedge.compiled import has_compiled_loops
 from crossedge.distances import Distances, distance_matrix, matrix_distances
 from crossedge.numerics.finite import finite_and_not_negative
+from crossedge.weights.dense import DenseWeights
 from crossedge.weights.edge_list import EdgeList, Ints
 
 Temperature = float | Sequence[float] | Literal["median"]
@@ -83,13 +84,13 @@ class GraphWeights(ABC):
             return tuple(float(value) for value in self.temperature)
         return (float(self.temperature),)  # type: ignore[arg-type]
 
-    def edges(self, distances: Distances) -> EdgeList:
-        """W as a list of edges."""
+    def pairs(self, distances: Distances) -> EdgeList | DenseWeights:
+        """W as a list of edges at temperature 0, else as a matrix."""
         self.check_size(distances.n)
         if self.temperature == 0:
             return self.classical_edges(distances)
         matrix = torch.from_numpy(distance_matrix(distances))
-        return EdgeList.from_dense(self._of_matrices(matrix[None])[0])
+        return DenseWeights(self._of_matrices(matrix[None])[0].detach())
 
     def __call__(self, distances: torch.Tensor) -> torch.Tensor:
         """(..., n, n) distances -> (..., n, n) pair weights W, with a zero diagonal."""

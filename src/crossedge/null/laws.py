@@ -1,0 +1,67 @@
+"""Mean, standard deviation and skewness of a statistic under the null."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from scipy.special import ndtr
+
+from crossedge.statistics import LabelMoments, Statistic
+from crossedge.statistics.label_moments import Law
+
+
+def exact_law(statistic: Statistic, moments: LabelMoments) -> Law | None:
+    """Over all labellings, if the statistic is linear in the within-sums."""
+    if statistic.form is None:
+        return None
+    form = statistic.form(moments)
+    x = (moments.total + moments.mean_r + moments.mean_l) / 4
+    y = (moments.total + moments.mean_r - moments.mean_l) / 4
+    return moments.law(form)._replace(mean=statistic.value(x, y, moments))
+
+
+def sample_law(values: npt.NDArray[np.float64]) -> Law:
+    """Of drawn values."""
+    mean, std = values.mean(), values.std()
+    varies = std > 1e-9 * (1 + abs(mean))
+    skewness = (((values - mean) / std) ** 3).mean() if varies else 0.0
+    return _law(mean, std if varies else 0.0, skewness)
+
+
+def asymptotic_law(statistic: Statistic, moments: LabelMoments) -> Law:
+    """Of a chi-square variable, or of the larger of a normal one and the size of another."""
+    forms = moments.weighted, moments.difference
+    together, apart = (bool(moments.law(form).std > 0) for form in forms)
+    if not (together or apart):
+        return _law(0.0, 0.0, 0.0)
+    if statistic.name == "generalized":
+        degrees = together + apart
+        return _law(degrees, math.sqrt(2 * degrees), math.sqrt(8 / degrees))
+    edges = np.linspace(-12.0, 12.0, 24001)
+    below = (ndtr(edges) if together else 1.0) * (
+        np.clip(2 * ndtr(edges) - 1, 0, None) if apart else 1.0
+    )
+    middle, mass = (edges[1:] + edges[:-1]) / 2, np.diff(below)
+    mean = float(mass @ middle)
+    std = math.sqrt(mass @ (middle - mean) ** 2)
+    return _law(mean, std, float(mass @ (middle - mean) ** 3) / std**3)
+
+
+def rounding(statistic: Statistic, moments: LabelMoments, observed: float) -> float:
+    """How far values that ought to be equal may differ."""
+    total = abs(float(moments.total))
+    law = exact_law(statistic, moments)
+    if law is not None:
+        return max(1e-8 * float(law.std), 1e-12 * total)
+    stds = [float(moments.law(form).std) for form in (moments.weighted, moments.difference)]
+    smallest = min([std for std in stds if std > 0], default=1.0)
+    return max(1e-8, 1e-12 * total / smallest) * (1 + 2 * math.sqrt(abs(observed)))
+
+
+def _law(mean: float, std: float, skewness: float) -> Law:
+    return Law(
+        *(torch.tensor(float(value), dtype=torch.float64) for value in (mean, std, skewness))
+    )

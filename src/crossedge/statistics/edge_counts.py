@@ -1,0 +1,57 @@
+"""The family of edge counts: functions of the within-sums R_x and R_y."""
+
+from __future__ import annotations
+
+import torch
+
+from crossedge.statistics.label_moments import Form, LabelMoments, Law
+
+
+def cross(x: torch.Tensor, y: torch.Tensor, moments: LabelMoments) -> torch.Tensor:
+    """T = m - R_x - R_y: the weight of the edges that cross between the samples (section 2)."""
+    return moments.total - x - y
+
+
+def weighted(x: torch.Tensor, y: torch.Tensor, moments: LabelMoments) -> torch.Tensor:
+    """The sum q R_x + p R_y, p = (n_x - 1) / (n - 2), q = 1 - p (Chen, Chen and Su, 2018).
+
+    Unlike R_x + R_y it does not prefer the larger sample.
+    """
+    form = moments.weighted
+    return 2 * (form.a + form.b) * x + 2 * (form.a - form.b) * y
+
+
+def generalized(x: torch.Tensor, y: torch.Tensor, moments: LabelMoments) -> torch.Tensor:
+    """S = (R - E R)' Cov^-1 (R - E R) for R = (R_x, R_y) (Chen and Friedman, 2017).
+
+    It is the sum of two squares, since the weighted count and R_x - R_y are not correlated
+    (Chu and Chen, 2019); one that cannot vary is left out.
+    """
+    together, apart = zscores(x, y, moments)
+    return together**2 + apart**2
+
+
+def largest(x: torch.Tensor, y: torch.Tensor, moments: LabelMoments) -> torch.Tensor:
+    """The larger of the two z-scores, that of R_x - R_y without sign (Chu and Chen, 2019)."""
+    together, apart = zscores(x, y, moments)
+    return torch.maximum(together, apart.abs())
+
+
+def zscores(
+    x: torch.Tensor, y: torch.Tensor, moments: LabelMoments
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Of the weighted count and of R_x - R_y."""
+    r = 2 * (x + y) - moments.total
+    l = 2 * (x - y)  # noqa: E741
+    return (
+        zscore(r, l, moments.weighted, moments.law(moments.weighted)),
+        zscore(r, l, moments.difference, moments.law(moments.difference)),
+    )
+
+
+def zscore(r: torch.Tensor, l: torch.Tensor, form: Form, law: Law) -> torch.Tensor:  # noqa: E741
+    """(a R + b L - mean) / std; 0 where the form cannot vary."""
+    varies = law.std > 0
+    scale = torch.where(varies, law.std, 1.0)
+    score = (form.a * r + form.b * l - law.mean) / scale
+    return torch.where(varies, score, torch.zeros_like(score))

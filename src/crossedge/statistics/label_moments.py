@@ -1,0 +1,94 @@
+"""What statistics must know of the null: moments of the within-sums over all labellings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import comb, perm
+from typing import NamedTuple
+
+import torch
+
+
+def mean_label_product(k: int, n_x: int, n_y: int) -> float:
+    """E[s_1 ... s_k] of k distinct points, in exact arithmetic; 0 where there are not so many."""
+    n = n_x + n_y
+    if k > n:
+        return 0.0
+    signed = sum((-1) ** j * comb(k, j) * perm(n_y, j) * perm(n_x, k - j) for j in range(k + 1))
+    return float(Fraction(signed, perm(n, k)))
+
+
+class Form(NamedTuple):
+    """a R + b L, a linear function of the within-sums."""
+
+    a: float
+    b: float
+
+
+class Law(NamedTuple):
+    """Moments of a form over all labellings; the last two are 0 where it cannot vary."""
+
+    mean: torch.Tensor
+    std: torch.Tensor
+    skewness: torch.Tensor
+
+
+@dataclass(frozen=True)
+class LabelMoments:
+    """Moments over all labellings s = +-1, n_x of them +1, as float64 scalars.
+
+    R is the sum of W_uv s_u s_v over pairs, and L that of deg_u s_u over points, so that
+    R_x = (m + R + L) / 4 and R_y = (m + R - L) / 4. Second and third moments are about the mean.
+    """
+
+    n_x: int
+    n_y: int
+    total: torch.Tensor  # m
+    rr: torch.Tensor
+    rl: torch.Tensor
+    ll: torch.Tensor
+    rrr: torch.Tensor
+    rrl: torch.Tensor
+    rll: torch.Tensor
+    lll: torch.Tensor
+    noise: torch.Tensor  # variances of R up to this are rounding errors
+
+    @property
+    def mean_r(self) -> torch.Tensor:
+        return mean_label_product(2, self.n_x, self.n_y) * self.total
+
+    @property
+    def mean_l(self) -> torch.Tensor:
+        return 2 * mean_label_product(1, self.n_x, self.n_y) * self.total
+
+    def law(self, form: Form) -> Law:
+        a, b = form
+        mean = a * self.mean_r + b * self.mean_l
+        variance = a**2 * self.rr + 2 * a * b * self.rl + b**2 * self.ll
+        varies = variance.detach() > (a**2 + b**2) * self.noise
+        safe = torch.where(varies, variance, 1.0)
+        third = (
+            a**3 * self.rrr + 3 * a**2 * b * self.rrl + 3 * a * b**2 * self.rll + b**3 * self.lll
+        )
+        zero = torch.zeros_like(safe)
+        return Law(
+            mean,
+            torch.where(varies, torch.sqrt(safe), zero),
+            torch.where(varies, third / safe**1.5, zero),
+        )
+
+    @property
+    def difference(self) -> Form:
+        """Of R_x - R_y."""
+        return Form(0.0, 0.5)
+
+    @property
+    def weighted(self) -> Form:
+        """The part of q R_x + p R_y that varies, p = (n_x - 1) / (n - 2) and q = 1 - p.
+
+        Not correlated with the difference, whatever the weights.
+        """
+        n = self.n_x + self.n_y
+        p = (self.n_x - 1) / (n - 2) if n > 2 else 0.5
+        return Form(0.25, (1 - 2 * p) / 4)

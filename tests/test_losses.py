@@ -1,0 +1,201 @@
+"""Tests as losses, the divergence that they estimate, and how normal they are."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy import integrate, stats
+
+import crossedge as ce
+
+WEIGHTS = [ce.SpanningTree(0.5), ce.NearestNeighbours(1, 0.5), ce.NearestNeighbours(3, (0.1, 2.0))]
+KINDS = [
+    ("cross", True),
+    ("cross", False),
+    ("cross", "normal"),
+    ("cross", "pearson3"),
+    ("weighted", True),
+    ("weighted", False),
+    ("weighted", "pearson3"),
+    ("generalized", True),
+    ("generalized", "normal"),
+    ("max", True),
+    ("max", "pearson3"),
+]
+
+
+def samples(n_x=12, n_y=9, shift=0.5, dtype=torch.float64):
+    rng = np.random.default_rng(n_x)
+    x, y = rng.normal(size=(n_x, 2)), rng.normal(size=(n_y, 2)) + shift
+    return torch.as_tensor(x, dtype=dtype), torch.as_tensor(y, dtype=dtype).requires_grad_()
+
+
+@pytest.mark.parametrize("weights", WEIGHTS, ids=repr)
+@pytest.mark.parametrize(("statistic", "standardize"), KINDS)
+class TestLoss:
+    def test_gradient(self, weights, statistic, standardize):
+        loss = ce.TwoSampleLoss(weights, statistic, standardize)
+        x, y = samples()
+        assert torch.autograd.gradcheck(lambda y: loss(x, y), (y,))
+
+    def test_it_falls_as_samples_approach(self, weights, statistic, standardize):
+        loss = ce.TwoSampleLoss(weights, statistic, standardize)
+        near, far = (loss(*samples(40, 30, shift)) for shift in (0.0, 3.0))
+        assert far > near
+
+    def test_float32(self, weights, statistic, standardize):
+        loss = ce.TwoSampleLoss(weights, statistic, standardize)
+        exact = loss(*samples())
+        x, y = samples(dtype=torch.float32)
+        found = loss(x, y)
+        found.backward()
+        assert found.dtype == torch.float32
+        assert y.grad.dtype == torch.float32
+        assert found.item() == pytest.approx(exact.item(), rel=1e-3)
+
+    def test_collapsed_samples_have_a_finite_loss_and_a_useful_gradient(
+        self, weights, statistic, standardize
+    ):
+        loss = ce.TwoSampleLoss(weights, statistic, standardize)
+        x, _ = samples(30, 20)
+        y = torch.full((20, 2), 3.0, dtype=torch.float64, requires_grad=True)
+        before = loss(x, y)
+        before.backward()
+        assert torch.isfinite(before)
+        assert torch.isfinite(y.grad).all()
+        assert y.grad.abs().max() > 1e-6
+        step = 0.05 * y.grad / y.grad.norm()
+        assert loss(x, y.detach() - step) < before
+
+    def test_everything_equal_is_finite(self, weights, statistic, standardize):
+        loss = ce.TwoSampleLoss(weights, statistic, standardize)
+        y = torch.zeros(5, 2, dtype=torch.float64, requires_grad=True)
+        value = loss(torch.zeros(6, 2, dtype=torch.float64), y)
+        value.backward()
+        assert torch.isfinite(value)
+        assert torch.isfinite(y.grad).all()
+
+    @pytest.mark.parametrize("sizes", [(1, 4), (4, 1), (2, 3), (3, 3)])
+    def test_small_samples(self, weights, statistic, standardize, sizes):
+        x, y = samples(*sizes)
+        value = ce.TwoSampleLoss(weights, statistic, standardize)(x, y)
+        value.backward()
+        assert torch.isfinite(value)
+        assert torch.isfinite(y.grad).all()
+
+
+def test_losses_are_the_statistics_of_the_test():
+    x, y = samples(30, 20)
+    weights = ce.SpanningTree(0.3)
+    for statistic in ("cross", "weighted", "generalized", "max"):
+        found = ce.two_sample(x, y.detach(), weights, statistic=statistic, null="normal")
+        sign = -1 if statistic == "cross" else 1
+        raw = ce.TwoSampleLoss(weights, statistic, standardize=False)(x, y)
+        assert raw.item() == pytest.approx(sign * found.statistic)
+        log_p = ce.TwoSampleLoss(weights, statistic, standardize="normal")(x, y)
+        assert log_p.item() == pytest.approx(-found.log_pvalue)
+        if statistic in ("cross", "weighted"):
+            z = ce.TwoSampleLoss(weights, statistic)(x, y)
+            assert z.item() == pytest.approx(sign * found.zscore)
+
+
+def test_a_few_steps_bring_samples_together():
+    x, y = samples(40, 40, 2.0)
+    y = y.detach().requires_grad_()
+    for standardize in (True, "pearson3"):
+        loss = ce.TwoSampleLoss(ce.NearestNeighbours(1, 0.5), standardize=standardize)
+        optimizer = torch.optim.Adam([y], lr=0.1)
+        for _ in range(60):
+            optimizer.zero_grad()
+            loss(x, y).backward()
+            optimizer.step()
+    assert ce.two_sample(x, y.detach(), ce.NearestNeighbours(3), rng=0).pvalue > 0.05
+
+
+BAD = {
+    "no temperature": ((ce.SpanningTree(),), "temperature 0"),
+    "no weights": ((None,), "weights is missing"),
+    "unknown statistic": ((WEIGHTS[0], "crass"), "statistic='crass' is unknown"),
+    "unknown law": ((WEIGHTS[0], "cross", "gamma"), "standardize='gamma' is unknown"),
+    "no theory": ((WEIGHTS[0], "generalized", "pearson3"), "does not go with"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "words"), BAD.values(), ids=BAD.keys())
+def test_wrong_losses_are_refused(arguments, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        ce.TwoSampleLoss(*arguments)
+
+
+def test_wrong_samples_are_refused():
+    loss = ce.TwoSampleLoss(WEIGHTS[0])
+    with pytest.raises(ValueError, match="y is not a tensor"):
+        loss(torch.zeros(3, 2), torch.zeros(3))
+    with pytest.raises(ValueError, match="x has 2 columns and y has 3"):
+        loss(torch.zeros(3, 2), torch.zeros(3, 3))
+
+
+def henze_penrose(shift, p):
+    """1 - integral of f g / (p f + q g), for normals in one dimension."""
+
+    def overlap(u):
+        f, g = stats.norm.pdf(u), stats.norm.pdf(u, shift)
+        return f * g / (p * f + (1 - p) * g)
+
+    return 1 - integrate.quad(overlap, -12, 12 + shift, limit=200)[0]
+
+
+@pytest.mark.parametrize("shift", [0.0, 1.0, 2.0, 6.0])
+@pytest.mark.parametrize("share", [0.5, 0.2])
+@pytest.mark.parametrize("weights", [ce.SpanningTree(), ce.NearestNeighbours(5)], ids=repr)
+def test_the_divergence_is_that_of_gaussians(shift, share, weights):
+    n = 6000
+    rng = np.random.default_rng(0)
+    n_x = int(share * n)
+    x = rng.normal(size=(n_x, 2))
+    y = rng.normal(size=(n - n_x, 2)) + np.array([shift, 0])
+    found = ce.divergence(x, y, weights)
+    assert 0 <= found <= 1
+    assert found == pytest.approx(henze_penrose(shift, share), abs=0.035)
+
+
+def test_bounds_on_the_bayes_error():
+    rng = np.random.default_rng(1)
+    for shift in (0.0, 1.0, 2.0, 4.0):
+        x, y = rng.normal(size=(2000, 2)), rng.normal(size=(2000, 2)) + np.array([shift, 0])
+        low, high = ce.divergence(x, y, ce.SpanningTree()).bayes_error
+        assert low - 0.02 < stats.norm.sf(shift / 2) < high + 0.02
+    assert ce.divergence(x, y, ce.NearestNeighbours(3)).bayes_error is None
+
+
+def test_a_tree_by_hand():
+    """x = {0, 1}, y = {5}: one of two edges crosses."""
+    found = ce.divergence([0.0, 1.0], [5.0], ce.SpanningTree())
+    assert found == pytest.approx(1 - 1 * 3 / (2 * 2 * 1))
+
+
+@pytest.mark.parametrize("family", [ce.SpanningTree, lambda t: ce.NearestNeighbours(3, t)])
+def test_the_bound_falls_with_the_temperature(family):
+    points = torch.as_tensor(np.random.default_rng(0).normal(size=(100, 2)))
+    distances = torch.cdist(points, points)
+    bounds = [
+        ce.normality(family(t)(distances), 50, 50).bound for t in (10.0, 3.0, 1.0, 0.3, 0.1, 0.01)
+    ]
+    assert sorted(bounds, reverse=True) == bounds
+
+
+def test_normality_by_definition():
+    rng = np.random.default_rng(0)
+    W = rng.exponential(size=(7, 7))
+    W = np.triu(W, 1) + np.triu(W, 1).T
+    found, half = ce.normality(W, 3, 4), W / 2
+    assert pytest.approx(np.einsum("ij,ik->", half, half)) == found.S2
+    assert pytest.approx(np.einsum("ij,ik,im->", half, half, half)) == found.S3
+    assert pytest.approx(np.einsum("ij,jk,km->", half, half, half)) == found.L4
+    n, k = 7, W.sum() / 14
+    size = n * k**3 + k * found.S2 + found.S3 + found.L4
+    assert found.bound == pytest.approx(size / found.sigma**3)
+    with pytest.raises(ValueError, match="do not make 7 points"):
+        ce.normality(W, 3, 3)
+    assert math.isinf(ce.normality(np.ones((4, 4)) - np.eye(4), 2, 2).bound)

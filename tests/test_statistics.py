@@ -1,0 +1,294 @@
+"""The family of edge counts and their nulls, against enumeration and independent formulas."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+import crossedge as ce
+from brute_force import all_labellings
+from crossedge.null.moments import label_moments
+from crossedge.null.permutations import permute, within_sums
+from crossedge.null.pvalues import smooth_pvalue
+from crossedge.null.tails import log_pearson3_tail
+from crossedge.statistics import STATISTICS
+from crossedge.weights import DenseWeights
+from test_null import bits, random_graph
+
+SIZES = st.integers(1, 5)
+
+
+def random_matrix(n, seed, density=1.0):
+    rng = np.random.default_rng(seed)
+    W = rng.exponential(size=(n, n)) * (rng.random((n, n)) < density)
+    return torch.as_tensor(np.triu(W, 1) + np.triu(W, 1).T)
+
+
+def all_within(W, n_x):
+    """R_x and R_y for every labelling."""
+    z = all_labellings(len(W), n_x).astype(float)
+    W = np.asarray(W)
+    return [torch.as_tensor(((part @ W) * part).sum(1) / 2) for part in (z, 1 - z)]
+
+
+@given(n_x=SIZES, n_y=SIZES, seed=st.integers(0, 999), density=st.sampled_from([0.0, 0.3, 1.0]))
+def test_all_joint_moments_are_those_of_enumeration(n_x, n_y, seed, density):
+    W = random_matrix(n_x + n_y, seed, density)
+    x, y = all_within(W, n_x)
+    r, l = 2 * (x + y) - W.sum() / 2, 2 * (x - y)  # noqa: E741
+    found = label_moments(DenseWeights(W), n_x, n_y)
+    close = {"rel": 1e-9, "abs": 1e-11 * (1 + float(W.sum())) ** 3}
+    assert float(found.mean_r) == pytest.approx(float(r.mean()), **close)
+    assert float(found.mean_l) == pytest.approx(float(l.mean()), **close)
+    r, l = r - r.mean(), l - l.mean()  # noqa: E741
+    for name in ("rr", "rl", "ll", "rrr", "rrl", "rll", "lll"):
+        product = torch.ones_like(r)
+        for letter in name:
+            product = product * (r if letter == "r" else l)
+        assert float(getattr(found, name)) == pytest.approx(float(product.mean()), **close), name
+
+
+@pytest.mark.parametrize("atoms", [40, 15])
+def test_edge_lists_and_matrices_have_the_same_moments(atoms):
+    graph = random_graph(40, atoms, 0.3, 3)
+    sparse = label_moments(graph, 15, 25)
+    dense = label_moments(DenseWeights(graph.dense()), 15, 25)
+    for name in ("total", "rr", "rl", "ll", "rrr", "rrl", "rll", "lll"):
+        assert float(getattr(sparse, name)) == pytest.approx(float(getattr(dense, name)), rel=1e-9)
+
+
+def test_moments_are_differentiable():
+    def laws(upper):
+        W = torch.zeros(6, 6, dtype=torch.float64)
+        i, j = torch.triu_indices(6, 6, 1)
+        W = W.index_put((i, j), upper)
+        m = label_moments(DenseWeights(W + W.T), 2, 4)
+        return torch.stack([value for form in (m.weighted, m.difference) for value in m.law(form)])
+
+    upper = torch.rand(15, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(laws, (upper,))
+
+
+@pytest.mark.parametrize("n_x", [1, 3, 4])
+def test_statistics_are_what_their_papers_say(n_x):
+    n = 8
+    n_y, W = n - n_x, random_matrix(n, 5)
+    moments = label_moments(DenseWeights(W), n_x, n_y)
+    x, y = all_within(W, n_x)
+    value = {name: one.value(x, y, moments).numpy() for name, one in STATISTICS.items()}
+    x, y = x.numpy(), y.numpy()
+    p = (n_x - 1) / (n - 2)
+    np.testing.assert_allclose(value["cross"], float(W.sum()) / 2 - x - y, atol=1e-12)
+    np.testing.assert_allclose(value["weighted"], (1 - p) * x + p * y, atol=1e-12)
+    both = np.stack([x, y])
+    centred = both - both.mean(1, keepdims=True)
+    inverse = np.linalg.pinv(centred @ centred.T / len(x), rcond=1e-10)
+    np.testing.assert_allclose(
+        value["generalized"], np.einsum("ib,ij,jb->b", centred, inverse, centred), atol=1e-8
+    )
+    z = [
+        (form - form.mean()) / form.std() if form.std() > 1e-9 else 0 * form
+        for form in ((1 - p) * x + p * y, x - y)
+    ]
+    np.testing.assert_allclose(value["max"], np.maximum(z[0], np.abs(z[1])), atol=1e-8)
+
+
+def test_the_dense_engine_counts_what_the_definition_says():
+    n = 50
+    W = random_matrix(n, 1)
+    labels = np.random.default_rng(0).integers(2**64, size=(n, 8), dtype=np.uint64)
+    x, y = within_sums(DenseWeights(W), labels)
+    z = bits(labels).astype(float)
+    for found, part in ((x, z), (y, 1 - z)):
+        np.testing.assert_allclose(found, ((part @ W.numpy()) * part).sum(1) / 2, rtol=1e-11)
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+@pytest.mark.parametrize("temperature", [0.0, 0.5])
+def test_permutation_pvalues_of_few_points_are_those_of_all_labellings(statistic, temperature):
+    rng = np.random.default_rng(2)
+    a, b = rng.normal(size=(4, 2)), rng.normal(size=(5, 2)) + 1
+    found = ce.two_sample(a, b, ce.NearestNeighbours(2, temperature), statistic=statistic, rng=0)
+    distances = torch.cdist(*2 * (torch.as_tensor(np.concatenate([a, b])),))
+    W = ce.NearestNeighbours(2, temperature)(distances)
+    moments = label_moments(DenseWeights(W), 4, 5)
+    values = STATISTICS[statistic].value(*all_within(W, 4), moments)
+    observed = STATISTICS[statistic].value(W[:4, :4].sum() / 2, W[4:, 4:].sum() / 2, moments)
+    sign = STATISTICS[statistic].sign
+    expected = (sign * values >= sign * observed - 1e-7).double().mean()
+    assert found.statistic == pytest.approx(float(observed), abs=1e-9)
+    assert found.pvalue == pytest.approx(float(expected))
+    assert found.log_pvalue == pytest.approx(math.log(expected))
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+@pytest.mark.parametrize("weights", [ce.SpanningTree(), ce.NearestNeighbours(3, 0.3)], ids=repr)
+def test_smooth_pvalues_are_near_those_of_permutations(statistic, weights):
+    rng = np.random.default_rng(4)
+    x, y = rng.normal(size=(60, 2)), rng.normal(size=(90, 2)) * [1.15, 1.1]
+    options = {"statistic": statistic, "rng": 0}
+    exact = ce.two_sample(x, y, weights, n_resamples=99_999, **options)
+    nulls = ["normal"] if statistic == "generalized" else ["normal", "pearson3"]
+    found = [ce.two_sample(x, y, weights, null=null, **options) for null in nulls]
+    for one in found:
+        assert one.statistic == pytest.approx(exact.statistic)
+        assert one.pvalue == pytest.approx(math.exp(one.log_pvalue))
+        assert one.pvalue == pytest.approx(exact.pvalue, rel=0.4, abs=0.01)
+    assert found[-1].pvalue == pytest.approx(exact.pvalue, rel=0.25, abs=0.005)
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_levels_hold(statistic):
+    rng = np.random.default_rng(7)
+    pvalues = []
+    for _ in range(200):
+        sample = rng.normal(size=(40, 2))
+        result = ce.two_sample(
+            sample[:12],
+            sample[12:],
+            ce.NearestNeighbours(2, 0.2),
+            statistic=statistic,
+            n_resamples=99,
+            rng=rng,
+        )
+        pvalues.append(result.pvalue)
+    for level in (0.05, 0.2):
+        share = np.mean(np.array(pvalues) <= level)
+        assert share < level + 3.5 * math.sqrt(level * (1 - level) / 200)
+
+
+def test_the_generalized_count_sees_a_change_of_scale_that_the_cross_count_misses():
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(80, 20)), 1.2 * rng.normal(size=(80, 20))
+    pvalue = {
+        statistic: ce.two_sample(x, y, ce.NearestNeighbours(5), statistic=statistic, rng=0).pvalue
+        for statistic in STATISTICS
+    }
+    assert pvalue["generalized"] < 0.001
+    assert pvalue["max"] < 0.001
+    assert pvalue["cross"] > 0.05
+
+
+def test_early_stopping_is_besag_and_clifford():
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(50, 2)), rng.normal(size=(50, 2))
+    weights = ce.SpanningTree(0.3)
+    whole = ce.two_sample(x, y, weights, n_resamples=30_000, rng=0)
+    stopped = ce.two_sample(x, y, weights, n_resamples=30_000, rng=0, early_stopping=50)
+    extreme = np.flatnonzero(whole.null_distribution <= whole.statistic + 1e-9)
+    assert len(stopped.null_distribution) == extreme[49] + 1
+    assert stopped.pvalue == pytest.approx(50 / (extreme[49] + 1))
+    np.testing.assert_array_equal(
+        stopped.null_distribution, whole.null_distribution[: extreme[49] + 1]
+    )
+    far = ce.two_sample(x, y + 3, weights, n_resamples=30_000, rng=0, early_stopping=50)
+    assert far.pvalue == 1 / 30_001
+    assert len(far.null_distribution) == 30_000
+
+
+def reference_tail(z, skewness):
+    """By integration in high precision."""
+    with mpmath.workdps(30):
+        z, g = mpmath.mpf(z), mpmath.mpf(skewness)
+        end = -2 / g if g < 0 else mpmath.inf
+        if g > 0 and z <= -2 / g:
+            return 0.0
+        if z >= end:
+            return -math.inf
+
+        def density(u):
+            if g == 0:
+                return mpmath.npdf(u)
+            k = 4 / g**2
+            w = u * g / 2
+            if w <= -1:
+                return mpmath.mpf(0)
+            constant = mpmath.loggamma(k) - (k - mpmath.mpf(1) / 2) * mpmath.log(k) + k
+            return mpmath.exp(k * (mpmath.log1p(w) - w) - mpmath.log1p(w) - constant)
+
+        steps = [z + step for step in (0, 0.01, 0.03, 0.1, 0.3, 0.6, 1, 2, 4, 8, 16, 32, 64, 200)]
+        area = mpmath.quad(density, [step for step in steps if step < end] + [end])
+        return float(mpmath.log(area))
+
+
+@pytest.mark.parametrize(
+    "skewness", [0, 1e-8, 1e-3, 0.05, 0.3, 0.49, 0.51, 1, 2, 2.8, -1e-3, -0.3, -1]
+)
+def test_log_tails_far_out(skewness):
+    for z in (-3, -1, -0.3, 0, 0.2, 1, 2, 4, 8, 15, 31):
+        found = log_pearson3_tail(
+            torch.tensor(z, dtype=torch.float64), torch.tensor(skewness, dtype=torch.float64)
+        )
+        expected = reference_tail(z, skewness)
+        assert float(found) == pytest.approx(expected, rel=1e-11, abs=1e-12), z
+
+
+def test_log_tails_have_gradients():
+    z = torch.tensor([0.3, 2.0, 5.0, 30.0, -1.0], dtype=torch.float64, requires_grad=True)
+    for skewness in (0.4, -0.05, 0.0, 1e-4, 1.3):
+        gamma = torch.full((5,), skewness, dtype=torch.float64, requires_grad=True)
+        assert torch.autograd.gradcheck(log_pearson3_tail, (z, gamma))
+
+
+def test_smooth_pvalues_have_gradients():
+    for statistic in STATISTICS.values():
+        for null in ("normal", "pearson3"):
+            if statistic.name == "generalized" and null == "pearson3":
+                continue
+
+            def log_p(upper, statistic=statistic, null=null):
+                i, j = torch.triu_indices(7, 7, 1)
+                W = torch.zeros(7, 7, dtype=torch.float64).index_put((i, j), upper)
+                W = W + W.T
+                moments = label_moments(DenseWeights(W), 3, 4)
+                within = W[:3, :3].sum() / 2, W[3:, 3:].sum() / 2
+                return smooth_pvalue(statistic, null, *within, moments)
+
+            upper = torch.rand(
+                21, dtype=torch.float64, generator=torch.Generator().manual_seed(0)
+            ).requires_grad_()
+            assert torch.autograd.gradcheck(log_p, (upper,))
+
+
+def test_log_pvalues_far_below_the_range_of_floats():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2000, 2)), rng.normal(size=(2000, 2)) + 4
+    for null in ("normal", "pearson3"):
+        found = ce.two_sample(x, y, ce.NearestNeighbours(3), null=null)
+        assert found.log_pvalue < -700
+        assert 0 < found.pvalue < 1e-300
+    assert "log" in repr(found)
+
+
+def test_a_regular_graph_has_one_degree_of_freedom():
+    """On a ring all degrees are equal, and R_x - R_y cannot vary where the samples are equal."""
+    angle = np.linspace(0, 2 * np.pi, 13)[:-1]
+    ring = np.stack([np.cos(angle), np.sin(angle)], 1)
+    found = ce.two_sample(
+        ring[::2], ring[1::2], ce.NearestNeighbours(2), statistic="generalized", null="normal"
+    )
+    expected = stats.chi2.sf(found.statistic, 1)
+    assert found.pvalue == pytest.approx(expected, rel=1e-9)
+
+
+def test_pearson3_is_refused_where_there_is_no_theory():
+    with pytest.raises(ValueError, match="does not go with statistic='generalized'"):
+        ce.two_sample(
+            [1, 2, 3], [4, 5], ce.SpanningTree(), statistic="generalized", null="pearson3"
+        )
+
+
+def test_stopping_early_with_all_labellings_changes_nothing():
+    graph = random_graph(8, 8, 0.6, 1)
+    moments = label_moments(graph, 4, 4)
+    cross = STATISTICS["cross"]
+    everything = permute(graph, cross, moments, 1000, 0)
+    stopped = permute(graph, cross, moments, 1000, 0, (1, -1e9))
+    assert everything.exact
+    assert stopped.exact
+    np.testing.assert_array_equal(stopped.values, everything.values)
