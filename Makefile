@@ -23,6 +23,7 @@ test: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/classical.py
 	$(BIN)/python benchmarks/smoothed.py
+	$(BIN)/python benchmarks/null.py
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

@@ -310,3 +310,107 @@ def test_a_temperature_may_be_a_numpy_number():
     assert (
         ce.SpanningTree(np.array(0.5)) == ce.SpanningTree(np.float64(0.5)) == ce.SpanningTree(0.5)
     )
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_second_derivatives_of_linear_losses_either(family):
+    distances = distances_of("normal", 6).requires_grad_()
+    direction = symmetric_direction(6)
+    loss = (family(1.0)(distances) * direction).sum()
+    (first,) = torch.autograd.grad(loss, distances, create_graph=True)
+    with pytest.raises(RuntimeError, match="no second derivatives"):
+        (loss + first.pow(2).sum()).backward()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("temperature", [1.0, 1e-3])
+def test_changes_of_the_result_do_not_reach_the_gradient(family, temperature):
+    distances, direction = distances_of("normal", 9), symmetric_direction(9)
+    expected = gradient_along(family(temperature), distances, direction)
+    leaf = distances.clone().requires_grad_()
+    W = family(temperature)(leaf)
+    loss = (W * direction).sum()
+    W.detach().clamp_(max=0.01)
+    loss.backward()
+    np.testing.assert_array_equal(leaf.grad, expected)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_changes_of_the_distances_before_the_gradient_are_refused(family):
+    leaf = distances_of("normal", 9).requires_grad_()
+    distances = leaf * 1
+    loss = family(0.5)(distances).pow(2).sum()
+    distances.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_two_backward_passes(family):
+    distances, direction = distances_of("normal", 9), symmetric_direction(9)
+    expected = gradient_along(family(0.5), distances, direction)
+    leaf = distances.clone().requires_grad_()
+    loss = (family(0.5)(leaf) * direction).sum()
+    loss.backward(retain_graph=True)
+    loss.backward()
+    np.testing.assert_allclose(leaf.grad, 2 * expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_medians_of_a_batch_some_of_them_zero(family):
+    far, equal = distances_of("normal", 6), torch.zeros(6, 6, dtype=torch.float64)
+    for order in ([far, equal], [equal, far]):
+        leaf = torch.stack(order).requires_grad_()
+        W = family("median")(leaf)
+        for found, matrix in zip(W, order, strict=True):
+            np.testing.assert_allclose(found.detach(), family("median")(matrix), atol=1e-15)
+        W.pow(2).sum().backward()
+        assert torch.isfinite(leaf.grad).all()
+
+
+def test_near_ties_count_at_temperatures_that_can_tell_them():
+    u = 2.0**-21
+    distances = torch.tensor([[0, 1, 1e6], [1, 0, 1e6 + u], [1e6, 1e6 + u, 0]]).double()
+    distances[1, 2] = distances[2, 1] = 1e6 + u
+    for family in (ce.SpanningTree, ce.NearestNeighbours):
+        weights = family(temperature=1e-3)
+        assert float(weights(distances)[2, 0]) == pytest.approx(
+            1 / (1 + np.exp(-u / 1e-3)), rel=1e-10
+        )
+
+
+def test_trees_of_distances_that_are_not_symmetric():
+    distances = torch.as_tensor(np.random.default_rng(1).random((8, 8)))
+    cold = ce.SpanningTree(1e-300)(distances)
+    np.testing.assert_allclose(ce.SpanningTree()(distances), cold, atol=1e-12)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("scale", [1e-290, 1e-110, 1e100])
+def test_the_gradient_is_linear_in_the_cotangent(family, scale):
+    points = torch.tensor([0.0, 1.0, 1.7, 3.0, 500.0, 502.0], dtype=torch.float64)
+    distances, direction = (points[:, None] - points).abs(), symmetric_direction(6)
+    for temperature in (1.0, 0.01):
+        weights = family(temperature)
+        found = gradient_along(weights, distances, scale * direction)
+        expected = gradient_along(weights, distances, direction)
+        np.testing.assert_allclose(found / scale, expected, rtol=1e-9, atol=1e-15)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_diagonal_of_a_cotangent_does_not_matter(family):
+    leaf = distances_of("normal", 8).requires_grad_()
+    W = family(0.5)(leaf)
+    W.sqrt().sum().backward()
+    assert torch.isfinite(leaf.grad).all()
+
+
+def test_a_kept_loss_keeps_no_matrices():
+    distances = distances_of("normal", 8).requires_grad_()
+    loss = ce.SpanningTree(0.5)(distances).pow(2).sum()
+    loss.backward()
+    function = loss.grad_fn
+    while function is not None:
+        assert not getattr(function, "found", None)
+        following = [step for step, _ in function.next_functions if step is not None]
+        function = following[0] if following else None

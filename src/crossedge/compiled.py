@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -23,9 +24,10 @@ def compiled(function: Loop, *, fused: bool = False) -> Loop:
 
     The loop lets go of the interpreter lock, so that `in_threads` can run blocks side by side.
     Threads are ours rather than numba's: those abort a process that forks or that calls from two
-    threads, and a library must be safe in both. Arguments hold no NaN (the door has seen to that),
-    so smallest and largest may use vector instructions; sums keep their order. With `fused`,
-    a * b + c may be rounded once: faster, but not everywhere alike, so not for distances that tie.
+    threads. (Products of matrices are torch's: after a fork, they need torch.set_num_threads(1).)
+    Arguments hold no NaN (the door has seen to that), so smallest and largest may use vector
+    instructions; sums keep their order. With `fused`, a * b + c may be rounded once: faster, but not
+    everywhere alike, so not for distances that tie.
     """
     liberties = {"nnan", "nsz", "contract"} if fused else {"nnan", "nsz"}
     options: dict[str, Any] = {"nogil": True, "fastmath": liberties, "error_model": "numpy"}
@@ -89,7 +91,9 @@ def in_threads(work: Callable[[Block], Answer], blocks: Sequence[Block]) -> list
         finally:
             _here.busy = False
 
-    helpers = [_pool().submit(drain) for _ in range(threads - 1)]
+    helpers = []
+    with suppress(RuntimeError):  # no new threads while the interpreter shuts down
+        helpers = [_pool().submit(drain) for _ in range(threads - 1)]
     try:
         drain()
     finally:

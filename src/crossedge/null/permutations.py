@@ -122,7 +122,11 @@ def relabel(
     if isinstance(weights, EdgeList):
         found = in_threads(of_block, blocks)
     else:  # products of matrices have threads of their own
-        found = [of_block(index) for index in blocks]
+        found = []
+        for first in range(blocks.start, blocks.stop, TOGETHER):
+            some = range(first, min(first + TOGETHER, blocks.stop))
+            labels = in_threads(labellings.block, some)
+            found += [within_sums(weights, part) for part in labels]
     x, y = (torch.from_numpy(np.concatenate(part)) for part in zip(*found, strict=True))
     return x, y
 

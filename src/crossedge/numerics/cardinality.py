@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crossedge.compiled import compiled, compiled_fused
-from crossedge.distances import TIE
+from crossedge.distances import COLD, TIE
 from crossedge.numerics.exponential import decay_of
 
 Floats = npt.NDArray[np.float64]
@@ -72,7 +72,7 @@ def decays(
                     smallest[rank] = row[j]
             kth[i] = smallest[k - 1]
         zero = kth[i]
-        blur = (TIE - 1) * zero if t <= 1e-8 * zero else 0.0
+        blur = (TIE - 1) * zero if t <= COLD * zero else 0.0
         for j in range(n):
             gap = abs(row[j] - zero)
             gap = gap if gap > blur else 0.0

@@ -14,6 +14,7 @@ from crossedge.numerics.bit_counters import LANES, WORDS, Words
 
 Floats = npt.NDArray[np.float64]
 
+PARTS, LEAST = 4, 64  # blocks of rows of W, and how many rows they have at least
 # the eight bits of every byte, as numbers
 BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(
     np.float64
@@ -24,9 +25,19 @@ def multiply_within(
     labels: Words, matrix: torch.Tensor, degree: torch.Tensor
 ) -> tuple[Floats, Floats]:
     """For every lane, R_x and the sum of degrees over x."""
-    z = np.empty((len(labels), LANES))
+    n = len(labels)
+    z, product = np.empty((n, LANES)), np.empty((n, LANES))
     _spread(labels, BITS, z)
-    product = torch.mm(matrix, torch.from_numpy(z)).numpy()
+    labelled, out = torch.from_numpy(z), torch.from_numpy(product)
+    # W is symmetric: blocks below the diagonal count twice, those above it need no product
+    size = max(-(-n // PARTS), LEAST)
+    for first in range(0, n, size):
+        rows = slice(first, min(first + size, n))
+        torch.mm(matrix[rows, rows], labelled[rows], out=out[rows])
+        if first:
+            out[rows].mul_(0.5).addmm_(matrix[rows, :first], labelled[:first])
+        else:
+            out[rows].mul_(0.5)
     within, degrees = np.zeros(LANES), np.zeros(LANES)
     _gather(z, product, degree.numpy(), within, degrees)
     return within, degrees
@@ -50,6 +61,6 @@ def _gather(z: Floats, product: Floats, degree: Floats, within: Floats, degrees:
     for point in range(len(z)):
         d = degree[point]
         for lane in range(LANES):
-            within[lane] += 0.5 * z[point, lane] * product[point, lane]
+            within[lane] += z[point, lane] * product[point, lane]
         for lane in range(LANES):
             degrees[lane] += d * z[point, lane]

@@ -62,6 +62,7 @@ class NeighbourMarginals:
             choose = choose_few_tangent if self.k < TILTED else choose_tangent
             direction = np.empty((rows[1] - rows[0], len(g)))
             add_mirror(g, *rows, direction)
+            np.fill_diagonal(direction[:, rows[0] :], 0.0)
             choose(*rows, self.distances, self.decay, self.kth, self.k, direction, out)
             out[slice(*rows)] /= -t
             return None

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import torch
 
-from crossedge.distances import TIE
+from crossedge.distances import COLD, TIE
 from crossedge.numerics.cardinality import TILTED
 
-MOST = 1 << 25  # numbers that the sweeps of as many rows as go together may keep
+MOST = 1 << 21  # numbers that each sweep of as many rows as go together may keep
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class NeighboursInTorch:
         return chosen + chosen.T
 
     def pull_back(self, gradient: torch.Tensor) -> torch.Tensor:
-        direction = gradient + gradient.T
+        direction = (gradient + gradient.T).fill_diagonal_(0.0)
         change = torch.cat([self._tangent(rows, direction[rows]) for rows in self._parts()])
         return change / -self.temperature
 
@@ -66,7 +66,7 @@ def neighbours_in_torch(distances: torch.Tensor, k: int, temperature: float) -> 
     others = distances.masked_fill(itself, torch.inf)
     kth = others.kthvalue(k, 1, keepdim=True).values
     gap = (distances - kth).abs()
-    cold = temperature <= 1e-8 * kth
+    cold = temperature <= COLD * kth
     gap = gap.masked_fill(cold & (gap <= (TIE - 1) * kth), 0.0)
     decay = torch.where(gap > 0, torch.exp(-gap / temperature), 1.0)
     near = distances <= kth

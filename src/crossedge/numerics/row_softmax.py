@@ -73,6 +73,7 @@ def softmax_pull_back(
         add_mirror(gradient, top, bottom, direction)
         for i in range(top, bottom):
             row, c, target = decay[i], direction[i - top], out[i]
+            c[i] = 0.0  # W has no diagonal
             zero = c[nearest[i]]
             s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
             whole = len(row) // 4 * 4

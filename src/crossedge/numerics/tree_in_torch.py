@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import torch
 
-from crossedge.distances import TIE
+from crossedge.distances import COLD, TIE
 from crossedge.numerics.banded_star_mesh import band_starts
 
 
@@ -38,11 +38,20 @@ class TreeInTorch:
     resistance: torch.Tensor
     scales: Scales
     order: torch.Tensor
+    temperature: float
+
+    def weights(self) -> torch.Tensor:
+        return self.marginals.clone()
+
+    def pull_back(self, gradient: torch.Tensor) -> torch.Tensor:
+        """As of tree_marginals.py, the cotangent scaled to about 1."""
+        size = gradient.abs().max().clamp(min=torch.finfo(gradient.dtype).tiny)
+        return self.tangent(gradient / size, -0.5 / self.temperature) * size
 
     def tangent(self, gradient: torch.Tensor, factor: float) -> torch.Tensor:
         """The change, times factor, of mu along gradient + gradient' as a direction of log w."""
         order = self.order
-        direction = (gradient + gradient.T)[order[:, None], order]
+        direction = (gradient + gradient.T).fill_diagonal_(0.0)[order[:, None], order]
         _, d_resistance = _solve(self.conductance, self.scales, self.conductance * direction)
         resistance = self.resistance.clone().fill_diagonal_(1.0)
         change = torch.empty_like(direction)
@@ -61,15 +70,15 @@ def tree_in_torch(distances: torch.Tensor, temperature: float) -> TreeInTorch:
     scales = Scales(_largest_on_the_way(rank), decay)
     zero = starts[scales.of_pair]
     above = symmetric[order[:, None], order] - zero
-    if temperature < 1e-8 * float(starts[-1]):  # too cold to tell rounding from a difference
-        above = above.masked_fill(above <= (TIE - 1) * zero, 0.0)
+    # where it is too cold to tell rounding from a difference
+    above = above.masked_fill((above <= (TIE - 1) * zero) & (temperature <= COLD * zero), 0.0)
     exponent = torch.where(above > 0, above / temperature, 0.0)
     conductance = torch.exp(-exponent).fill_diagonal_(0.0)
     resistance, _ = _solve(conductance, scales)
     marginals = torch.empty_like(conductance)
     found = torch.exp(torch.log(resistance) - exponent).fill_diagonal_(0.0)
     marginals[order[:, None], order] = found
-    return TreeInTorch(marginals, conductance, resistance, scales, order)
+    return TreeInTorch(marginals, conductance, resistance, scales, order, temperature)
 
 
 def _arrivals(distances: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

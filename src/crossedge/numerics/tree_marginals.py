@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from crossedge.compiled import compiled
-from crossedge.distances import TIE
+from crossedge.distances import COLD, TIE
 from crossedge.numerics.banded_star_mesh import (
     BandedMesh,
     Bands,
@@ -32,6 +32,13 @@ class PlainTree:
 
     marginals: torch.Tensor
     mesh: Mesh
+    temperature: float
+
+    def weights(self) -> torch.Tensor:
+        return self.marginals.clone()
+
+    def pull_back(self, gradient: torch.Tensor) -> torch.Tensor:
+        return _pull_back(self, gradient)
 
     def tangent(self, gradient: torch.Tensor, factor: float) -> torch.Tensor:
         """The change, times factor, of mu along gradient + gradient' as a direction of log w.
@@ -58,10 +65,17 @@ class BandedTree:
     mesh: BandedMesh
     order: Ints
     bands: Bands
+    temperature: float
+
+    def weights(self) -> torch.Tensor:
+        return self.marginals.clone()
+
+    def pull_back(self, gradient: torch.Tensor) -> torch.Tensor:
+        return _pull_back(self, gradient)
 
     def tangent(self, gradient: torch.Tensor, factor: float) -> torch.Tensor:
         index = np.ix_(self.order, self.order)
-        direction = (gradient + gradient.T).numpy()[index]
+        direction = (gradient + gradient.T).fill_diagonal_(0.0).numpy()[index]
         d_resistance = tangent_of_banded(self.mesh, self.conductance * direction, self.bands)
         mu = self.marginals.numpy()[index]
         with np.errstate(invalid="ignore"):  # 0 / 0 on the diagonal
@@ -70,6 +84,20 @@ class BandedTree:
         out = torch.empty_like(gradient)
         out.numpy()[index] = change
         return out
+
+
+def _pull_back(found: PlainTree | BandedTree, gradient: torch.Tensor) -> torch.Tensor:
+    """The gradient in the distances, from that in W.
+
+    With log w = -(d_ij + d_ji) / (2 temperature) and a cotangent G on both mu_ij and mu_ji, it is
+    -1 / (2 temperature) times d mu along G + G'. The cotangent is scaled to about 1, since products
+    with conductances of e^-600 could leave the range.
+    """
+    size = float(gradient.abs().max())
+    if not 0 < size < float("inf"):
+        return found.tangent(gradient, -0.5 / found.temperature)
+    scale = 2.0 ** int(np.frexp(size)[1])
+    return found.tangent(gradient / scale, -0.5 / found.temperature) * scale
 
 
 def tree_marginals(
@@ -82,7 +110,7 @@ def tree_marginals(
     if float(double.max()) / 2 <= RANGE * temperature:
         conductance = double.div_(-2 * temperature).exp_().fill_diagonal_(0.0)
         mesh = solve(padded(conductance), panel)
-        return PlainTree(conductance.mul_(mesh.resistance), mesh)
+        return PlainTree(conductance.mul_(mesh.resistance), mesh, temperature)
     symmetric = double.div_(2)
     order, key = arrivals_of_matrix(symmetric.numpy())
     if key[1:].max() - key[1:].min() <= RANGE * temperature:
@@ -97,7 +125,7 @@ def _plain(
     mesh = solve(padded(torch.exp(exponent).fill_diagonal_(0.0)), panel)
     # by logarithms: a conductance may be below the range of doubles where its marginal is not
     marginals = torch.exp(torch.log(mesh.resistance) + exponent).fill_diagonal_(0.0)
-    return PlainTree(marginals, mesh)
+    return PlainTree(marginals, mesh, temperature)
 
 
 def draw_smoothed_tree(distances: Floats, temperature: float, key: np.uint64) -> Ints:
@@ -112,8 +140,8 @@ def _banded(distances: Floats, order: Ints, key: Floats, temperature: float) -> 
     zero = bands.start[bands.of_pair]
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         above = distances[np.ix_(order, order)] - zero
-        if temperature < 1e-8 * bands.start[-1]:  # too cold to tell rounding from a difference
-            above[above <= (TIE - 1) * zero] = 0.0
+        # where it is too cold to tell rounding from a difference
+        above[(above <= (TIE - 1) * zero) & (temperature <= COLD * zero)] = 0.0
         exponent = np.where(above > 0, above / temperature, 0.0)
         conductance = np.exp(-exponent)
         np.fill_diagonal(conductance, 0.0)
@@ -121,7 +149,8 @@ def _banded(distances: Floats, order: Ints, key: Floats, temperature: float) -> 
         marginals = np.empty_like(conductance)
         marginals[np.ix_(order, order)] = np.exp(np.log(mesh.resistance) - exponent)
     np.fill_diagonal(marginals, 0.0)
-    return BandedTree(torch.from_numpy(marginals), conductance, mesh, order, bands)
+    found = torch.from_numpy(marginals)
+    return BandedTree(found, conductance, mesh, order, bands, temperature)
 
 
 @compiled

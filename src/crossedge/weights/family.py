@@ -78,8 +78,11 @@ class GraphWeights(ABC):
         """In numbers; the median is that of the (n, n) distances off the diagonal."""
         if self.temperature == "median":
             n = len(distances)
-            rows, columns = torch.triu_indices(n, n, 1)
-            return (float(distances.detach()[rows, columns].median()),)
+            i, j = torch.triu_indices(n, n, 1, device=distances.device)
+            fixed = distances.detach()
+            between = (fixed[i, j] / 2 + fixed[j, i] / 2).sort().values
+            middle = between[(len(between) - 1) // 2] / 2 + between[len(between) // 2] / 2
+            return (float(middle),)
         if isinstance(self.temperature, tuple):
             return tuple(float(value) for value in self.temperature)
         return (float(self.temperature),)  # type: ignore[arg-type]
@@ -96,7 +99,7 @@ class GraphWeights(ABC):
         """(..., n, n) distances -> (..., n, n) pair weights W, with a zero diagonal."""
         self.check_distances(distances)
         if not distances.numel():
-            return torch.zeros_like(distances)
+            return distances * 0.0
         n = distances.shape[-1]
         # the one device of torch that has no float64
         device = "cpu" if distances.device.type == "mps" else distances.device
@@ -125,13 +128,17 @@ class GraphWeights(ABC):
     def _of_matrices(self, distances: torch.Tensor) -> torch.Tensor:
         """(batch, n, n) -> (batch, n, n), in float64."""
         levels = zip(*(self.temperatures(matrix) for matrix in distances), strict=True)
-        parts = [
-            self.smoothed(distances, temperatures)
-            if temperatures[0] > 0
-            else self._classical(distances)
-            for temperatures in levels
-        ]
+        parts = [self._at(temperatures, distances) for temperatures in levels]
         return parts[0] if len(parts) == 1 else torch.stack(parts).mean(0)
+
+    def _at(self, temperatures: Sequence[float], distances: torch.Tensor) -> torch.Tensor:
+        if min(temperatures) > 0:
+            return self.smoothed(distances, temperatures)
+        if max(temperatures) == 0:
+            return self._classical(distances)
+        # medians, some of them 0
+        each = zip(temperatures, distances, strict=True)
+        return torch.cat([self._at([temperature], matrix[None]) for temperature, matrix in each])
 
     def _classical(self, distances: torch.Tensor) -> torch.Tensor:
         if not has_compiled_loops(distances):  # the twins of smoothed weights include their limit

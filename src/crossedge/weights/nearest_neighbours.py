@@ -16,7 +16,7 @@ from crossedge.numerics.neighbour_marginals import neighbour_marginals
 from crossedge.weights.distinct import distinct
 from crossedge.weights.edge_list import EdgeList, Ints
 from crossedge.weights.family import GraphWeights, Temperature
-from crossedge.weights.smoothed import SmoothedNeighbours
+from crossedge.weights.smoothed import smoothed_neighbours
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,8 @@ class NearestNeighbours(GraphWeights):
         0 for the classical neighbourhood. Above 0, each point has a random set of k neighbours,
         drawn with probability proportional to exp(-total distance / temperature), and W[i, j] is
         the probability of j being one of i's plus that of i being one of j's; differentiable.
-        For several temperatures, the mean of their weights; for "median", the median distance.
+        For several temperatures, the mean of their weights; for "median", the median distance,
+        which derivatives take as given.
 
     Examples
     --------
@@ -70,8 +71,7 @@ class NearestNeighbours(GraphWeights):
             )
 
     def smoothed(self, distances: torch.Tensor, temperatures: Sequence[float]) -> torch.Tensor:
-        weights: torch.Tensor = SmoothedNeighbours.apply(distances, self.k, temperatures)  # type: ignore[no-untyped-call]
-        return weights
+        return smoothed_neighbours(distances, self.k, temperatures)
 
     def draw(self, distances: torch.Tensor, temperature: float, rng: np.random.Generator) -> Ints:
         found = neighbour_marginals(distances, self.k, temperature)

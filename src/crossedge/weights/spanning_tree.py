@@ -18,7 +18,7 @@ from crossedge.randomness import random_key
 from crossedge.weights.distinct import distinct
 from crossedge.weights.edge_list import EdgeList, Ints
 from crossedge.weights.family import GraphWeights, Temperature
-from crossedge.weights.smoothed import SmoothedTree
+from crossedge.weights.smoothed import smoothed_tree
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,8 @@ class SpanningTree(GraphWeights):
     temperature : float, sequence of floats, or "median"
         0 for the classical tree. Above 0, W[i, j] is the probability of the edge in a random tree,
         drawn with probability proportional to exp(-length / temperature); differentiable.
-        For several temperatures, the mean of their weights; for "median", the median distance.
+        For several temperatures, the mean of their weights; for "median", the median distance,
+        which derivatives take as given.
 
     Examples
     --------
@@ -57,8 +58,10 @@ class SpanningTree(GraphWeights):
         """Two points have a tree."""
 
     def smoothed(self, distances: torch.Tensor, temperatures: Sequence[float]) -> torch.Tensor:
-        weights: torch.Tensor = SmoothedTree.apply(distances, temperatures)  # type: ignore[no-untyped-call]
-        return weights
+        return smoothed_tree(distances, temperatures)
+
+    def _classical(self, distances: torch.Tensor) -> torch.Tensor:
+        return super()._classical((distances + distances.mT) / 2)
 
     def draw(self, distances: torch.Tensor, temperature: float, rng: np.random.Generator) -> Ints:
         symmetric = ((distances + distances.T) / 2).numpy()
