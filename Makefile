@@ -1,6 +1,7 @@
 # make demo   the library at its job, in under a minute
 # make test   lint, types, architecture, tests
 # make bench  speed, as ratios to plain ways of doing the same
+# make calibration  smooth p-values against a million permutations, a few minutes
 # make format, make clean
 
 PYTHON ?= python3
@@ -8,7 +9,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test bench format clean
+.PHONY: demo test bench calibration format clean
 
 demo: $(READY)
 	$(BIN)/python examples/demo.py
@@ -24,6 +25,9 @@ bench: $(READY)
 	$(BIN)/python benchmarks/classical.py
 	$(BIN)/python benchmarks/smoothed.py
 	$(BIN)/python benchmarks/null.py
+
+calibration: $(READY)
+	$(BIN)/python benchmarks/calibration.py
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

@@ -394,7 +394,7 @@ def test_the_gradient_is_linear_in_the_cotangent(family, scale):
         weights = family(temperature)
         found = gradient_along(weights, distances, scale * direction)
         expected = gradient_along(weights, distances, direction)
-        np.testing.assert_allclose(found / scale, expected, rtol=1e-9, atol=1e-15)
+        np.testing.assert_allclose(found / scale, expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -26,8 +26,8 @@ def compiled(function: Loop, *, fused: bool = False) -> Loop:
     Threads are ours rather than numba's: those abort a process that forks or that calls from two
     threads. (Products of matrices are torch's: after a fork, they need torch.set_num_threads(1).)
     Arguments hold no NaN (the door has seen to that), so smallest and largest may use vector
-    instructions; sums keep their order. With `fused`, a * b + c may be rounded once: faster, but not
-    everywhere alike, so not for distances that tie.
+    instructions; sums keep their order. With `fused`, a * b + c may be rounded once: faster, but
+    not everywhere alike, so not for distances that tie.
     """
     liberties = {"nnan", "nsz", "contract"} if fused else {"nnan", "nsz"}
     options: dict[str, Any] = {"nogil": True, "fastmath": liberties, "error_model": "numpy"}
