@@ -12,10 +12,12 @@ from scipy import stats
 
 import crossedge as ce
 from brute_force import all_labellings
+from crossedge.distances import matrix_distances
+from crossedge.null.laws import exact_law
 from crossedge.null.moments import label_moments
 from crossedge.null.permutations import permute, within_sums
-from crossedge.null.pvalues import smooth_pvalue
-from crossedge.null.tails import log_pearson3_tail
+from crossedge.null.pvalues import log_tail, smooth_pvalue
+from crossedge.null.tails import log_four_moment_tail, log_pearson3_tail
 from crossedge.statistics import STATISTICS
 from crossedge.weights import DenseWeights
 from test_null import bits, random_graph
@@ -292,3 +294,78 @@ def test_stopping_early_with_all_labellings_changes_nothing():
     assert everything.exact
     assert stopped.exact
     np.testing.assert_array_equal(stopped.values, everything.values)
+
+
+@given(n_x=SIZES, n_y=SIZES, seed=st.integers(0, 999), density=st.sampled_from([0.3, 1.0]))
+def test_the_fourth_moment_is_that_of_enumeration(n_x, n_y, seed, density):
+    W = random_matrix(n_x + n_y, seed, density)
+    x, y = all_within(W, n_x)
+    r = 2 * (x + y)
+    moments = label_moments(DenseWeights(W), n_x, n_y, fourth=True)
+    expected = ((r - r.mean()) ** 4).mean()
+    assert float(moments.rrrr) == pytest.approx(float(expected), rel=1e-8, abs=1e-10)
+
+
+@pytest.mark.parametrize(("a", "b"), [(3, 8), (8, 3), (20, 21), (5, 60), (2.5, 2.5)])
+def test_light_tails_are_beta(a, b):
+    mean, variance, skewness, excess = (float(m) for m in stats.beta.stats(a, b, moments="mvsk"))
+    for z in (0.9, 1.2, 1.5):
+        moments = (torch.tensor(value, dtype=torch.float64) for value in (z, skewness, excess))
+        expected = stats.beta.logsf(mean + z * math.sqrt(variance), a, b)
+        assert float(log_four_moment_tail(*moments)) == pytest.approx(expected, abs=1e-8)
+
+
+@pytest.mark.parametrize(("skewness", "excess"), [(0.5, 0.6), (1.5, 3.7), (2.4, 9.3), (0.3, 0.3)])
+def test_heavy_tails_are_gamma_and_normal(skewness, excess):
+    a = excess / (3 * skewness)
+    k = skewness / (2 * a**3)
+    normal = np.linspace(-9, 9, 20001)
+    share = stats.norm.pdf(normal) / stats.norm.pdf(normal).sum()
+    for z in (1.0, 3.0, 6.0):
+        part = (z - math.sqrt(1 - k * a**2) * normal) / a + k
+        expected = math.log((share * stats.gamma.sf(part, k)).sum())
+        moments = (torch.tensor(value, dtype=torch.float64) for value in (z, skewness, excess))
+        assert float(log_four_moment_tail(*moments)) == pytest.approx(expected, abs=0.015)
+
+
+def test_four_moment_tails_are_finite_monotone_and_have_gradients():
+    for skewness, excess in [(0.5, 0.6), (0.5, 0.2), (-0.1, -0.1), (1.5, 3.7), (0.0, 0.05)]:
+        z = torch.linspace(-3, 12, 200, dtype=torch.float64)
+        shape = torch.full_like(z, skewness), torch.full_like(z, excess)
+        tail = log_four_moment_tail(z, *shape)
+        assert torch.isfinite(tail).all()
+        assert (tail.diff() <= 0).all()
+        few = [part[::25].clone().requires_grad_() for part in (z, *shape)]
+        assert torch.autograd.gradcheck(log_four_moment_tail, few)
+
+
+CASES = [
+    (family, temperature, n_x)
+    for family in ("tree", "1-NN", "5-NN")
+    for temperature in (0.0, 0.05, 0.5, 20.0)
+    for n_x in (30, 12)
+]
+
+
+@pytest.mark.parametrize(("family", "temperature", "n_x"), CASES)
+def test_pearson3_is_near_the_permutations(family, temperature, n_x):
+    """Within a tenth, and what 100,000 permutations leave to chance, from 0.2 down to 0.001."""
+    weights = {
+        "tree": ce.SpanningTree(temperature),
+        "1-NN": ce.NearestNeighbours(1, temperature),
+        "5-NN": ce.NearestNeighbours(5, temperature),
+    }[family]
+    points = torch.as_tensor(np.random.default_rng(11).normal(size=(60, 3)))
+    pairs = weights.pairs(matrix_distances(torch.cdist(points, points).numpy()))
+    moments = label_moments(pairs, n_x, 60 - n_x, fourth=True)
+    cross = STATISTICS["cross"]
+    values = np.sort(permute(pairs, cross, moments, 100_000, 0).values)
+    law = exact_law(cross, moments)
+    for level in (0.2, 0.05, 0.01, 0.001):
+        value = values[int(level * len(values))]
+        share = (values <= value + 1e-9).mean()
+        evidence = (law.mean - value - pairs.step / 2) / law.std
+        excess = moments.excess(cross.form(moments))
+        found = float(torch.exp(log_tail("pearson3", evidence, -law.skewness, excess)))
+        chance = 3.5 * math.sqrt(share * len(values)) / (share * len(values))
+        assert found == pytest.approx(share, rel=0.1 + chance), level

@@ -94,7 +94,8 @@ class TwoSampleLoss(torch.nn.Module):
         n_x, n_y = len(x), len(y)
         W = self.weights(distances).double()
         within_x, within_y = W[:n_x, :n_x].sum() / 2, W[n_x:, n_x:].sum() / 2
-        moments = label_moments(DenseWeights(W), n_x, n_y)
+        fourth = self.standardize == "pearson3"
+        moments = label_moments(DenseWeights(W), n_x, n_y, fourth=fourth)
         statistic, sign = self.statistic, self.statistic.sign
         if isinstance(self.standardize, str):
             loss = -smooth_pvalue(statistic, self.standardize, within_x, within_y, moments)

@@ -20,6 +20,8 @@ from crossedge.statistics.label_moments import LabelMoments, mean_label_product
 from crossedge.weights import DenseWeights, EdgeList, PairWeights
 from crossedge.weights.edge_list import Floats, Ints
 
+FOURTH = 4000  # points, up to which the fourth moment is computed
+
 
 @dataclass(frozen=True)
 class CentredSums:
@@ -33,6 +35,29 @@ class CentredSums:
     degree_squares: torch.Tensor  # sum over points of degree times the row sum of W'^2
     degree_degree: torch.Tensor  # deg' W' deg
     triangles: torch.Tensor  # tr W'^3
+
+
+@dataclass(frozen=True)
+class FourthSums:
+    """Sums over all maps of graphs of four edges to the points, for centred weights W'.
+
+    Graphs with an edge of its own as a component are missing: W' sums to 0.
+    """
+
+    squares: torch.Tensor  # of W'^2 over pairs
+    degree2: torch.Tensor  # of squared degrees
+    path: torch.Tensor  # four edges in a row
+    fork: torch.Tensor  # two edges and a path of two from one point
+    double_and_path: torch.Tensor  # an edge twice, and a path of two from one end
+    triangle_and_edge: torch.Tensor
+    edge_double_edge: torch.Tensor  # in a row, the middle one twice
+    double_and_two: torch.Tensor  # an edge twice and two others, all from one point
+    triangle_one_double: torch.Tensor
+    triple_and_edge: torch.Tensor
+    square: torch.Tensor  # a cycle of four
+    two_double: torch.Tensor  # two edges with a common end, both twice
+    star: torch.Tensor
+    fourfold: torch.Tensor  # one edge four times
 
 
 def centred_sums(weights: PairWeights) -> CentredSums:
@@ -91,8 +116,12 @@ def _of_edges(graph: EdgeList) -> CentredSums:
     )
 
 
-def label_moments(weights: PairWeights, n_x: int, n_y: int) -> LabelMoments:
+def label_moments(
+    weights: PairWeights, n_x: int, n_y: int, *, fourth: bool = False
+) -> LabelMoments:
     """All joint moments of R and L up to the third (variance of R: the paper's theorem 3).
+
+    The fourth moment of R, if it is asked for, needs the full matrix: not for very large graphs.
 
     Tuples are sorted by shape; the names below say which, and e1 ... e6 are the means of products
     of so many distinct labels.
@@ -129,6 +158,73 @@ def label_moments(weights: PairWeights, n_x: int, n_y: int) -> LabelMoments:
         rll=dwd - 2 * e2 * (d3 + dwd) + e4 * (2 * d3 + dwd),
         lll=2 * (e3 - e1) * d3,
         noise=torch.as_tensor(noise, dtype=s.total.dtype, device=s.total.device),
+        rrrr=fourth_moment(weights, n_x, n_y) if fourth and weights.n <= FOURTH else None,
+    )
+
+
+def fourth_moment(weights: PairWeights, n_x: int, n_y: int) -> torch.Tensor:
+    """E[R^4] of the centred weights, from a full matrix.
+
+    R^4 is a sum over eight ends of edges. Those that fall on one point form a block, and a sum over
+    distinct points is one over all points less the coincidences: a block of size 1, 2, 3, 4 brings
+
+        t,   1 - t^2,   2 t^3 - 2 t,   8 t^2 - 6 t^4 - 2,
+
+    where t^k in the product of all blocks stands for the mean of a product of k distinct labels.
+    The number before each term counts the ways to pair the ends into that graph.
+    """
+    e = [mean_label_product(k, n_x, n_y) for k in range(9)]
+    factor = {1: [0, 1], 2: [1, 0, -1], 3: [0, -2, 0, 2], 4: [-2, 0, 8, 0, -6]}
+
+    def mean(*blocks: int) -> float:
+        product = np.ones(1)
+        for size in blocks:
+            product = np.convolve(product, factor[size])
+        return float(sum(c * e[k] for k, c in enumerate(product)))
+
+    s = fourth_sums(weights)
+    pairs, degree2 = 2 * s.squares, s.degree2
+    return (
+        192 * mean(1, 2, 2, 2, 1) * s.path
+        + 192 * mean(3, 1, 1, 2, 1) * s.fork
+        + 192 * mean(2, 3, 2, 1) * s.double_and_path
+        + 192 * mean(3, 2, 2, 1) * s.triangle_and_edge
+        + 96 * mean(1, 3, 3, 1) * s.edge_double_edge
+        + 96 * mean(4, 2, 1, 1) * s.double_and_two
+        + 96 * mean(3, 3, 2) * s.triangle_one_double
+        + 64 * mean(4, 3, 1) * s.triple_and_edge
+        + 48 * mean(2, 2, 2, 2) * s.square
+        + 12 * mean(2, 2, 2, 2) * pairs**2
+        + 48 * mean(2, 1, 1, 2, 1, 1) * degree2**2
+        + 48 * mean(2, 2, 2, 1, 1) * pairs * degree2
+        + 48 * mean(4, 2, 2) * s.two_double
+        + 16 * mean(4, 1, 1, 1, 1) * s.star
+        + 8 * mean(4, 4) * s.fourfold
+    ) / 16
+
+
+def fourth_sums(weights: PairWeights) -> FourthSums:
+    W = weights.dense()
+    n = len(W)
+    centred = (W - W.sum() / (n * (n - 1))).fill_diagonal_(0.0)
+    squared, walks = centred * centred, centred @ centred
+    degree, squares, cubes = centred.sum(1), squared.sum(1), (squared * centred).sum(1)
+    onward = centred @ degree
+    return FourthSums(
+        squares=squares.sum() / 2,
+        degree2=(degree**2).sum(),
+        path=(onward**2).sum(),
+        fork=(degree**2 * onward).sum(),
+        double_and_path=(squares * onward).sum(),
+        triangle_and_edge=(degree * (walks * centred).sum(1)).sum(),
+        edge_double_edge=degree @ (squared @ degree),
+        double_and_two=(squares * degree**2).sum(),
+        triangle_one_double=(squared * walks).sum(),
+        triple_and_edge=(cubes * degree).sum(),
+        square=(walks**2).sum(),
+        two_double=(squares**2).sum(),
+        star=(degree**4).sum(),
+        fourfold=(squared**2).sum(),
     )
 
 

@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from crossedge.null.tails import log_normal_tail, log_pearson3_tail
+from crossedge.null.tails import log_four_moment_tail, log_normal_tail, log_pearson3_tail
 from crossedge.statistics import Statistic
 from crossedge.statistics.edge_counts import zscore, zscores
 from crossedge.statistics.label_moments import LabelMoments
@@ -14,25 +14,37 @@ from crossedge.statistics.label_moments import LabelMoments
 SMOOTH = ("normal", "pearson3")
 
 
-def log_tail(null: str, z: torch.Tensor, skewness: torch.Tensor) -> torch.Tensor:
+def log_tail(
+    null: str, z: torch.Tensor, skewness: torch.Tensor, excess: torch.Tensor | None = None
+) -> torch.Tensor:
     """The logarithm of P(Z >= z), for a variable of mean 0 and variance 1."""
-    return log_normal_tail(z) if null == "normal" else log_pearson3_tail(z, skewness)
+    if null == "normal":
+        return log_normal_tail(z)
+    if excess is None:
+        return log_pearson3_tail(z, skewness)
+    return log_four_moment_tail(z, skewness, excess)
 
 
 def smooth_pvalue(
-    statistic: Statistic, null: str, x: torch.Tensor, y: torch.Tensor, moments: LabelMoments
+    statistic: Statistic,
+    null: str,
+    x: torch.Tensor,
+    y: torch.Tensor,
+    moments: LabelMoments,
+    step: float = 0.0,
 ) -> torch.Tensor:
     """The logarithm of p, by the normal, chi-square or gamma law with the exact moments.
 
-    It is 0 where nothing varies.
+    It is 0 where nothing varies. A statistic that moves in steps is taken half a step nearer to its
+    mean, as a continuous one would have to be to have as much in its tail.
     """
     if statistic.form is not None:
         form = statistic.form(moments)
         law = moments.law(form)
         z = zscore(2 * (x + y) - moments.total, 2 * (x - y), form, law)
-        # linear statistics are written with the sign of their form
         sign = statistic.sign
-        tail = log_tail(null, sign * z, sign * law.skewness)
+        evidence = sign * z - step / 2 / torch.where(law.std > 0, law.std, 1.0)
+        tail = log_tail(null, evidence, sign * law.skewness, moments.excess(form))
         return torch.where(law.std > 0, tail, torch.zeros_like(tail))
     together, apart = zscores(x, y, moments)
     laws = moments.law(moments.weighted), moments.law(moments.difference)

@@ -1,17 +1,27 @@
-"""Logarithms of tail probabilities, accurate far out and differentiable."""
+"""Logarithms of tail probabilities, accurate far out and differentiable.
+
+A density is integrated from the point outwards by a fixed rule, relative to its value there, so
+that nothing underflows and autograd has the derivatives, also in the moments.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
 import torch
 
+LogDensity = Callable[[torch.Tensor], torch.Tensor]
+
 NODES, NODE_WEIGHTS = (torch.from_numpy(part) for part in np.polynomial.legendre.leggauss(40))
 PANELS = (0.0, 0.02, 0.08, 0.25, 0.6, 1.0)  # the range of integration, finer near its start
 DROP = 46.0  # where the density is e^-46 of what it was, the rest does not count
 STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
+NARROW, WIDE = 0.3, 0.8  # between these z, four moments take over from three
+LARGEST_SHARE = 0.7  # of a normal part in the variance
+REACH = 0.9  # of the way to the end of a beta law; from there on the tail falls as it does there
 
 
 def log_normal_tail(z: torch.Tensor) -> torch.Tensor:
@@ -23,52 +33,146 @@ def log_normal_tail(z: torch.Tensor) -> torch.Tensor:
 def log_pearson3_tail(z: torch.Tensor, skewness: torch.Tensor) -> torch.Tensor:
     """The logarithm of P(X >= z), for a gamma law of mean 0, variance 1 and this skewness.
 
-    The density is integrated from z outwards by a fixed rule, relative to its value at z, so that
-    nothing underflows and autograd has the derivatives, also in the skewness. A negative skewness
-    means a gamma law turned round. Where z lies on the other side of the mode, the integral is that
-    of the smaller tail.
+    A negative skewness means a gamma law turned round. Where z lies on the other side of the mode,
+    the integral is that of the smaller tail.
     """
     z, skewness = z.double() + 0 * skewness, skewness.double() + 0 * z
-    mode = -skewness / 2
-    outward = z.detach() >= mode.detach()
+    outward = z.detach() >= -skewness.detach() / 2  # the mode
     flip = torch.where(outward, 1.0, -1.0)
-    tail = _log_smaller_tail(flip * z, flip * skewness)
-    tail = tail.clamp(max=-1e-300)
+    upper, turned = flip * z, flip * skewness
+    end = torch.where(turned < 0, -2 / turned, torch.inf).detach()
+    tail = _log_gamma_density(upper, turned) + _log_area(
+        lambda u: _log_gamma_density(u, turned[..., None]), upper, end
+    )
+    beyond = torch.where(turned > 0, 0.0, -torch.inf)  # below the support, or above it
+    tail = torch.where(upper * turned / 2 > -1, tail, beyond).clamp(max=-1e-300)
     return torch.where(outward, tail, torch.log(-torch.expm1(tail)))
 
 
-def _log_smaller_tail(z: torch.Tensor, skewness: torch.Tensor) -> torch.Tensor:
-    """For z above the mode."""
-    length = _length(z.detach(), skewness.detach())
-    total = torch.zeros_like(z)
-    start = _log_density(z, skewness)
-    inside = torch.isfinite(start.detach()) & (length > 0)
-    start = torch.where(inside, start, torch.zeros_like(start))
+def log_four_moment_tail(
+    z: torch.Tensor, skewness: torch.Tensor, excess: torch.Tensor
+) -> torch.Tensor:
+    """The same with an excess kurtosis as well, which decides how far the tail reaches.
+
+    A gamma law has 1.5 skewness^2. With more, the law is that of a gamma variable plus a normal
+    one, as far as saddlepoints tell it from the gamma law; with less, a beta law (Pearson's type
+    I). Near the centre, where all agree, it is the gamma law.
+    """
+    z, skewness, excess = (value.double() for value in (z, skewness, excess))
+    z, skewness, excess = z + 0 * skewness, skewness + 0 * z, excess + 0 * z
+    three = log_pearson3_tail(z, skewness)
+    more = (excess - 1.5 * skewness**2).detach()
+    heavy = (z > NARROW) & (more > 1e-9) & (skewness.abs() > 1e-6)
+    light = (z > NARROW) & (more < -1e-9)
+    four = torch.where(
+        heavy, three + _beyond_gamma(z, skewness, excess, heavy), torch.zeros_like(three)
+    )
+    beta, found = _log_beta_tail(z, skewness, excess, light)
+    four = torch.where(found, beta, four)
+    step = ((z - NARROW) / (WIDE - NARROW)).clamp(0, 1)
+    share = torch.where(heavy | found, step * step * (3 - 2 * step), 0.0)
+    return torch.where(share > 0, (1 - share) * three + share * four, three)
+
+
+def _beyond_gamma(
+    z: torch.Tensor, skewness: torch.Tensor, excess: torch.Tensor, used: torch.Tensor
+) -> torch.Tensor:
+    """What a normal part, of at most LARGEST_SHARE of the variance, adds to the log tail."""
+    z, g = torch.where(used, z, 1.0), torch.where(used, skewness, 1.0)
+    x = torch.where(used, excess, 2.0)
+    ratio = (x / (1.5 * g**2)).clamp(1.0, 1 / (1 - LARGEST_SHARE))
+    return _log_sum_tail(z, g, ratio) - _log_sum_tail(z, g, torch.ones_like(ratio))
+
+
+def _log_sum_tail(z: torch.Tensor, g: torch.Tensor, ratio: torch.Tensor) -> torch.Tensor:
+    """Normal of variance v plus gamma of scale a, by the saddlepoint formula of Barndorff-Nielsen.
+
+    K(s) = v s^2/2 - k (log(1 - a s) + a s), with k a^2 = 1 - v, 2 k a^3 = g the skewness, and
+    6 k a^4 the excess, `ratio` times that of a gamma law. K'(s) = z is a quadratic equation.
+    """
+    a, gamma = g / 2 * ratio, 1 / ratio  # the scale, and the gamma share of the variance
+    v = 1 - gamma
+    s = 2 * z / ((1 + a * z) + torch.sqrt((1 + a * z) ** 2 - 4 * v * a * z))
+    rest = 1 - a * s
+    cumulant = v * s**2 / 2 - gamma * s**2 * _bend(-a * s)
+    spread = torch.sqrt(v + gamma / rest**2)
+    w = torch.sqrt(2 * (s * z - cumulant))
+    return log_normal_tail(w + torch.log(s * spread / w) / w)
+
+
+def _log_beta_tail(
+    z: torch.Tensor, skewness: torch.Tensor, excess: torch.Tensor, used: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Pearson's type I: f'/f = -(u + c1) / (c0 + c1 u + c2 u^2), between the zeros of the last.
+
+    Also says where there is such a law.
+    """
+    g, kurtosis = skewness, 3 + excess
+    used = used & (10 * kurtosis - 12 * g**2 - 18 > 1e-3)
+    g, kurtosis = torch.where(used, g, 0.0), torch.where(used, kurtosis, 2.5)
+    scale = 10 * kurtosis - 12 * g**2 - 18
+    c0, c1 = (4 * kurtosis - 3 * g**2) / scale, g * (kurtosis + 3) / scale
+    c2 = (2 * kurtosis - 3 * g**2 - 6) / scale
+    root = torch.sqrt(c1**2 - 4 * c0 * c2)
+    # each zero in the way of writing it that does not cancel
+    sum_of = torch.where(c1 > 0, c1 + root, root - c1)
+    low = torch.where(c1 > 0, -2 * c0 / sum_of, sum_of / (2 * c2))
+    high = torch.where(c1 > 0, -sum_of / (2 * c2), 2 * c0 / sum_of)
+    width = c2 * (high - low)
+    rise, fall = (c1 + low) / width, -(c1 + high) / width  # the powers at both ends
+    used = used & (rise > 0) & (fall > 0)
+    mode = -c1
+    up, over = mode - low, high - mode
+
+    def log_density(u: torch.Tensor) -> torch.Tensor:
+        """Relative to the mode, for (..., nodes)."""
+        x = u - mode[..., None]
+        inside = (x > -up[..., None]) & (x < over[..., None])
+        x = torch.where(inside, x, 0.0)
+        height = rise[..., None] * torch.log1p(x / up[..., None])
+        height = height + fall[..., None] * torch.log1p(-x / over[..., None])
+        return torch.where(inside, height, -torch.inf)
+
+    last = mode + REACH * over
+    near = torch.minimum(torch.where(used, z, mode), last)
+    area = _log_area(log_density, near, high.detach())
+    above = _log_area(log_density, mode, high.detach())
+    below = _log_area(lambda u: log_density(-u), -mode, -low.detach())
+    tail = log_density(near[..., None])[..., 0] + area - torch.logaddexp(above, below)
+    beyond = torch.where(used, z - near, 0.0)
+    return tail - beyond * torch.exp(-area), used
+
+
+def _log_area(log_density: LogDensity, start: torch.Tensor, end: torch.Tensor) -> torch.Tensor:
+    """The logarithm of the area from the start outwards, over the density there."""
+    base = log_density(start[..., None])
+    inside = torch.isfinite(base.detach()) & (start < end)[..., None]
+    base = torch.where(inside, base, 0.0)
+    length = _length(log_density, start.detach(), end)
+    total = torch.zeros_like(start)
     for low, high in pairwise(PANELS):
-        step = (low + (high - low) * (NODES.to(z.device) + 1) / 2) * length[..., None]
-        heights = _log_density(z[..., None] + step, skewness[..., None]) - start[..., None]
-        area = (torch.exp(heights) * NODE_WEIGHTS.to(z.device)).sum(-1)
+        step = (low + (high - low) * (NODES.to(start.device) + 1) / 2) * length[..., None]
+        heights = log_density(start[..., None] + step) - base
+        heights = torch.where(inside, heights, 0.0)
+        area = (torch.exp(heights) * NODE_WEIGHTS.to(start.device)).sum(-1)
         total = total + area * length * (high - low) / 2
-    total = torch.where(inside, total, 1.0)
-    beyond = torch.where(skewness > 0, 0.0, -torch.inf)  # below the support, or above it
-    return torch.where(inside, start + torch.log(total), beyond)
+    return torch.log(torch.where(total > 0, total, 1.0))
 
 
-def _length(z: torch.Tensor, skewness: torch.Tensor) -> torch.Tensor:
-    """How far above z the density has fallen by e^-DROP, or ends; by bisection."""
-    start = _log_density(z, skewness)
-    end = torch.where(skewness < 0, -2 / skewness - z, torch.inf)  # of the support
-    high = torch.minimum(10 + DROP * (skewness.abs() + 1), end).clamp(min=0.0)
-    low = torch.zeros_like(high)
-    fallen = _log_density(z + high, skewness) < start - DROP
-    for _ in range(30):
-        middle = (low + high) / 2
-        far = _log_density(z + middle, skewness) < start - DROP
-        high, low = torch.where(far, middle, high), torch.where(far, low, middle)
-    return torch.where(fallen, high, torch.minimum(10 + DROP * (skewness.abs() + 1), end))
+def _length(log_density: LogDensity, start: torch.Tensor, end: torch.Tensor) -> torch.Tensor:
+    """How far from the start the density has fallen by e^-DROP, or ends; by bisection."""
+    with torch.no_grad():
+        base = log_density(start[..., None])[..., 0]
+        longest = torch.minimum(torch.full_like(start, 400.0), (end - start).clamp(min=0.0))
+        low, high = torch.zeros_like(start), longest
+        for _ in range(40):
+            middle = (low + high) / 2
+            far = log_density((start + middle)[..., None])[..., 0] < base - DROP
+            high, low = torch.where(far, middle, high), torch.where(far, low, middle)
+        return high
 
 
-def _log_density(u: torch.Tensor, skewness: torch.Tensor) -> torch.Tensor:
+def _log_gamma_density(u: torch.Tensor, skewness: torch.Tensor) -> torch.Tensor:
     """With shape k = 4 / skewness^2 and w = u skewness / 2, so that y = k (1 + w) is gamma:
 
     log f = k (log(1 + w) - w) - log(1 + w) - log(2 pi) / 2 - c(k), c the rest after Stirling.

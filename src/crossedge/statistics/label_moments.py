@@ -53,6 +53,7 @@ class LabelMoments:
     rll: torch.Tensor
     lll: torch.Tensor
     noise: torch.Tensor  # variances of R up to this are rounding errors
+    rrrr: torch.Tensor | None = None  # if it was asked for
 
     @property
     def mean_r(self) -> torch.Tensor:
@@ -77,6 +78,13 @@ class LabelMoments:
             torch.where(varies, torch.sqrt(safe), zero),
             torch.where(varies, third / safe**1.5, zero),
         )
+
+    def excess(self, form: Form) -> torch.Tensor | None:
+        """The excess kurtosis of a form in R alone, where the fourth moment is known."""
+        if self.rrrr is None or form.b != 0:
+            return None
+        varies = self.rr.detach() > self.noise
+        return torch.where(varies, self.rrrr / torch.where(varies, self.rr, 1.0) ** 2 - 3, 0.0)
 
     @property
     def difference(self) -> Form:

@@ -28,6 +28,11 @@ class DenseWeights:
         """m, the sum of W over all pairs."""
         return float(self.degree.sum()) / 2
 
+    @property
+    def step(self) -> float:
+        """Sums of such weights have no common step."""
+        return 0.0
+
     def dense(self) -> torch.Tensor:
         """W as an (n, n) tensor."""
         return self.matrix

@@ -75,6 +75,13 @@ class EdgeList:
         """Whether every atom is a point and every weight a whole number."""
         return len(self.sizes) == self.n and bool((self.weight == np.rint(self.weight)).all())
 
+    @cached_property
+    def step(self) -> float:
+        """Counts of edges are multiples of this; 0 if they have no common step."""
+        if not self.is_count or not len(self.weight):
+            return 0.0
+        return float(np.gcd.reduce(self.weight.astype(np.int64)))
+
     def dense(self) -> torch.Tensor:
         """W as an (n, n) tensor."""
         atoms = np.zeros((len(self.sizes), len(self.sizes)))
