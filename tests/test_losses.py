@@ -1,6 +1,7 @@
 """Tests as losses, the divergence that they estimate, and how normal they are."""
 
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -118,8 +119,24 @@ BAD = {
     "no weights": ((None,), "weights is missing"),
     "unknown statistic": ((WEIGHTS[0], "crass"), "statistic='crass' is unknown"),
     "unknown law": ((WEIGHTS[0], "cross", "gamma"), "standardize='gamma' is unknown"),
-    "no theory": ((WEIGHTS[0], "generalized", "pearson3"), "does not go with"),
+    "no theory": (
+        (WEIGHTS[0], "generalized", "pearson3"),
+        r"standardize='pearson3' does not go with",
+    ),
 }
+
+
+@pytest.mark.parametrize("distance", [0.5, "precomputed", None, float("nan")])
+def test_wrong_distances_are_refused_at_once(distance):
+    with pytest.raises((ValueError, TypeError), match="distance"):
+        ce.TwoSampleLoss(WEIGHTS[0], distance=distance)
+
+
+def test_losses_can_be_pickled_and_take_half_precision():
+    for statistic in ("cross", "weighted", "generalized", "max"):
+        loss = pickle.loads(pickle.dumps(ce.TwoSampleLoss(WEIGHTS[0], statistic)))
+        x, y = samples()
+        assert torch.isfinite(loss(x.half(), y.half()))
 
 
 @pytest.mark.parametrize(("arguments", "words"), BAD.values(), ids=BAD.keys())
@@ -130,8 +147,14 @@ def test_wrong_losses_are_refused(arguments, words):
 
 def test_wrong_samples_are_refused():
     loss = ce.TwoSampleLoss(WEIGHTS[0])
-    with pytest.raises(ValueError, match="y is not a tensor"):
+    with pytest.raises(ValueError, match="y has shape"):
         loss(torch.zeros(3, 2), torch.zeros(3))
+    with pytest.raises(TypeError, match="x is of type ndarray"):
+        loss(np.zeros((3, 2)), torch.zeros(3, 2))
+    with pytest.raises(TypeError, match="give floating point"):
+        loss(torch.zeros(3, 2).int(), torch.zeros(3, 2))
+    with pytest.raises(ValueError, match="y has NaN"):
+        loss(torch.zeros(3, 2), torch.full((3, 2), torch.nan))
     with pytest.raises(ValueError, match="x has 2 columns and y has 3"):
         loss(torch.zeros(3, 2), torch.zeros(3, 3))
 
@@ -167,6 +190,7 @@ def test_bounds_on_the_bayes_error():
         low, high = ce.divergence(x, y, ce.SpanningTree()).bayes_error
         assert low - 0.02 < stats.norm.sf(shift / 2) < high + 0.02
     assert ce.divergence(x, y, ce.NearestNeighbours(3)).bayes_error is None
+    assert ce.divergence(x[:50], y[:50], ce.SpanningTree(0.5)).bayes_error is None
 
 
 def test_a_tree_by_hand():
@@ -198,4 +222,8 @@ def test_normality_by_definition():
     assert found.bound == pytest.approx(size / found.sigma**3)
     with pytest.raises(ValueError, match="do not make 7 points"):
         ce.normality(W, 3, 3)
+    with pytest.raises(TypeError, match=r"n_x=3\.0 is not an integer"):
+        ce.normality(W, 3.0, 4)
+    with pytest.raises(ValueError, match="symmetric with a zero diagonal"):
+        ce.normality(np.triu(W), 3, 4)
     assert math.isinf(ce.normality(np.ones((4, 4)) - np.eye(4), 2, 2).bound)

@@ -49,6 +49,13 @@ class RowDistances:
 Distances = PointDistances | RowDistances
 
 
+def check_norm(p: object, choices: str) -> None:
+    if isinstance(p, bool) or not isinstance(p, Real):
+        raise TypeError(f"distance is of type {type(p).__name__}: give {choices}")
+    if not float(p) >= 1:
+        raise ValueError(f"distance={p} is not a norm: l_p needs p >= 1, or infinity")
+
+
 def pooled_distances(x: object, y: object, distance: Distance) -> tuple[Samples, Distances]:
     """Two samples through the door, and the distances between all their points."""
     if isinstance(distance, str):
@@ -62,13 +69,7 @@ def pooled_distances(x: object, y: object, distance: Distance) -> tuple[Samples,
     if callable(distance):
         samples = pool(x, y)
         return samples, callable_distances(samples.values, distance)
-    if isinstance(distance, bool) or not isinstance(distance, Real):
-        raise TypeError(
-            f"distance is of type {type(distance).__name__}: give p >= 1 for l_p, a callable, "
-            "or 'precomputed'"
-        )
-    if not distance >= 1:
-        raise ValueError(f"distance={distance} is not a norm: l_p needs p >= 1, or infinity")
+    check_norm(distance, "p >= 1 for l_p, a callable, or 'precomputed'")
     samples = pool(x, y)
     return samples, point_distances(samples.values, float(distance))
 

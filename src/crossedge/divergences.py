@@ -17,7 +17,8 @@ class Divergence(float):
     Attributes
     ----------
     bayes_error : pair of floats or None
-        Bounds on the error of the best classifier, at the proportions of the samples; for trees.
+        Bounds on the error of the best classifier, at the proportions of the samples; for classical
+        trees, since a smoothed one has a bias.
     """
 
     bayes_error: tuple[float, float] | None
@@ -48,8 +49,9 @@ def divergence(x: Any, y: Any, weights: GraphWeights, *, distance: Distance = 2.
     Returns
     -------
     Divergence
-        A float. For trees its `bayes_error` bounds the error of the best classifier between
-        1/2 - sqrt(u)/2 and 1/2 - u/2, u = 4 p q D + (p - q)^2 (Berisha and co-authors, 2016).
+        A float. For classical trees its `bayes_error` bounds the error of the best classifier
+        between 1/2 - sqrt(u)/2 and 1/2 - u/2, u = 4 p q D + (p - q)^2 (Berisha and co-authors,
+        2016).
 
     Examples
     --------
@@ -70,7 +72,7 @@ def divergence(x: Any, y: Any, weights: GraphWeights, *, distance: Distance = 2.
     crossing = pairs.total - float(within_x) - float(within_y)
     expected = pairs.total * 2 * n_x * n_y / (n * (n - 1))
     value = min(max(1 - crossing / expected, 0.0), 1.0)
-    if not isinstance(weights, SpanningTree):
+    if not isinstance(weights, SpanningTree) or weights.temperature != 0:
         return Divergence(value)
     p, q = n_x / n, n_y / n
     u = 4 * p * q * value + (p - q) ** 2

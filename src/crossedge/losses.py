@@ -6,9 +6,9 @@ from typing import Literal
 
 import torch
 
-from crossedge.distances import Distance, lp_distances
+from crossedge.distances import Distance, check_norm, lp_distances
 from crossedge.null.moments import label_moments
-from crossedge.null.pvalues import check_null, smooth_pvalue
+from crossedge.null.pvalues import check_law, smooth_pvalue
 from crossedge.statistics import statistic_named
 from crossedge.statistics.edge_counts import zscore
 from crossedge.weights import DenseWeights, GraphWeights
@@ -25,13 +25,20 @@ class TwoSampleLoss(torch.nn.Module):
     weights : SpanningTree or NearestNeighbours
         With a temperature above 0.
     statistic : "cross", "weighted", "generalized" or "max"
-        As in `two_sample`. The loss has the sign that makes it large where samples differ.
+        As in `two_sample`, "cross" by default. The loss is large where samples differ.
     standardize : bool, "normal" or "pearson3"
-        True: the z-score of the statistic, by its exact mean and variance over all labellings; for
-        "cross", -t with the paper's t. False: the statistic itself, -T for "cross" (the two others
-        are standardized anyway). "normal" or "pearson3": -log p, by that law.
+        True: for "cross", -t with the paper's t; for "weighted", its z-score, by the exact mean and
+        variance over all labellings. False: the statistic itself, -T for "cross". "generalized" and
+        "max" are standardized as they are: True and False are the same. "normal" or "pearson3":
+        -log p, by that law.
     distance : float or callable
         As in `two_sample`.
+
+    Notes
+    -----
+    A smoothed graph sees as far as its temperature. Samples that are many temperatures apart hardly
+    attract each other: begin with a temperature of the order of their distance, as "median", or
+    give several. Points that are equal have equal gradients, so it takes some noise to part them.
 
     Examples
     --------
@@ -67,25 +74,43 @@ class TwoSampleLoss(torch.nn.Module):
                     f"standardize={standardize!r} is unknown: "
                     "choose from True, False, 'normal', 'pearson3'"
                 )
-            check_null(self.statistic, standardize)
+            check_law(self.statistic, standardize, "standardize")
         self.standardize = standardize
+        if not callable(distance):
+            check_norm(distance, "p >= 1 for l_p, or a callable")
         self.distance = distance
 
     def extra_repr(self) -> str:
-        return (
-            f"{self.weights}, statistic={self.statistic.name!r}, standardize={self.standardize!r}"
-        )
+        names = f"statistic={self.statistic.name!r}, standardize={self.standardize!r}"
+        return f"{self.weights}, {names}, distance={self.distance}"
 
     def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """The loss for (n_x, d) and (n_y, d) points."""
+        """The loss for (n_x, d) and (n_y, d) tensors of points, a scalar of their type.
+
+        Half precision is taken to single, and of two types the wider one wins.
+        """
         for name, points in (("x", x), ("y", y)):
-            if not isinstance(points, torch.Tensor) or points.ndim != 2 or not len(points):
-                raise ValueError(f"{name} is not a tensor of shape (n, d), n > 0: give one")
+            if not isinstance(points, torch.Tensor):
+                raise TypeError(
+                    f"{name} is of type {type(points).__name__}: give a tensor (torch.as_tensor)"
+                )
+            if points.ndim != 2 or not len(points):
+                raise ValueError(
+                    f"{name} has shape {tuple(points.shape)}: give points, (n, d) with n > 0"
+                )
+            if not points.is_floating_point():
+                raise TypeError(f"{name} is {points.dtype}: give floating point numbers")
+            if not torch.isfinite(points.detach()).all():
+                raise ValueError(
+                    f"{name} has NaN or infinite entries: the loss needs finite points"
+                )
         if x.shape[1] != y.shape[1]:
             raise ValueError(
                 f"x has {x.shape[1]} columns and y has {y.shape[1]}: give points of one dimension"
             )
         pooled = torch.cat([x, y])
+        if pooled.dtype in (torch.float16, torch.bfloat16):
+            pooled = pooled.float()
         distances = (
             self.distance(pooled, pooled)
             if callable(self.distance)

@@ -50,12 +50,13 @@ def two_sample(
         rejects where one sample has too many and the other too few of them, as after a change of
         scale; "max" does so with more power where only one of the two happens.
     null : "permutation", "normal" or "pearson3"
-        Relabel the pooled sample at random (or in all ways, if these are no more than n_resamples),
+        Relabel the pooled sample at random (or in all ways, if these are no more than n_resamples
+        and ten million),
         or compare with a law that has the exact mean and variance over all labellings: the normal
         (for "generalized", chi-square), or a gamma law with the exact skewness as well ("cross", up
         to 4,000 points: also the exact fourth moment).
     n_resamples : int
-        How many random labellings.
+        How many random labellings, if the null is "permutation".
     distance : float, callable or "precomputed"
         p >= 1 (or infinity) for l_p, or a function of two blocks of points, tensors of shape (a, d)
         and (b, d), that returns their (a, b) distances.
@@ -63,7 +64,8 @@ def two_sample(
         The source of randomness; the same source gives the same answer on any number of threads.
     early_stopping : int
         Stop as soon as so many labellings are no less extreme than the samples. The p-value is then
-        their share (Besag and Clifford, 1991): still valid, and soon known where it is large.
+        their share (Besag and Clifford, 1991): still valid, and soon known where it is large. Only
+        for random labellings.
 
     Examples
     --------
@@ -86,6 +88,8 @@ def two_sample(
     check_rng(rng)
     if n_resamples < 1:
         raise ValueError(f"n_resamples={n_resamples} is too small: give at least 1")
+    if int(n_resamples) > 10**9:
+        raise ValueError(f"n_resamples={n_resamples} is too large: give at most a billion")
 
     if early_stopping is not None:
         if isinstance(early_stopping, bool) or not isinstance(early_stopping, Integral):
@@ -108,15 +112,18 @@ def two_sample(
         drawn = permute(pairs, chosen, moments, int(n_resamples), rng, stop)
         pvalue = drawn.pvalue(observed, chosen.sign, tolerance)
         log_pvalue = math.log(pvalue)
-        law = law or sample_law(drawn.values)
+        law = law or (
+            asymptotic_law(chosen, "normal", moments) if drawn.stopped else sample_law(drawn.values)
+        )
         count = f"{len(drawn.values):,}"
         how = f"all {count} labellings" if drawn.exact else f"{count} random labellings"
+        how += ", stopped early" if drawn.stopped else ""
     else:
         # counts move in steps, which the paper's normal p-value does not mind
         step = pairs.step if null == "pearson3" and chosen.name == "cross" else 0.0
         log_pvalue = float(smooth_pvalue(chosen, null, *within, moments, step))
         pvalue = max(math.exp(log_pvalue), sys.float_info.min)
-        law = law or asymptotic_law(chosen, moments)
+        law = law or asymptotic_law(chosen, null, moments)
         how = f"{'chi-square' if chosen.name == 'generalized' else null} approximation"
     mean, std, skewness = (float(value) for value in law)
     return TwoSampleResult(

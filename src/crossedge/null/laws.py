@@ -7,8 +7,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 import torch
-from scipy.special import ndtr
 
+from crossedge.null.pvalues import log_tail
 from crossedge.statistics import LabelMoments, Statistic
 from crossedge.statistics.label_moments import Law
 
@@ -31,20 +31,23 @@ def sample_law(values: npt.NDArray[np.float64]) -> Law:
     return _law(mean, std if varies else 0.0, skewness)
 
 
-def asymptotic_law(statistic: Statistic, moments: LabelMoments) -> Law:
-    """Of a chi-square variable, or of the larger of a normal one and the size of another."""
-    forms = moments.weighted, moments.difference
-    together, apart = (bool(moments.law(form).std > 0) for form in forms)
+def asymptotic_law(statistic: Statistic, null: str, moments: LabelMoments) -> Law:
+    """Of a chi-square variable, or of the larger of one variable and the size of another."""
+    laws = moments.law(moments.weighted), moments.law(moments.difference)
+    together, apart = (bool(law.std > 0) for law in laws)
     if not (together or apart):
         return _law(0.0, 0.0, 0.0)
     if statistic.name == "generalized":
         degrees = together + apart
         return _law(degrees, math.sqrt(2 * degrees), math.sqrt(8 / degrees))
-    edges = np.linspace(-12.0, 12.0, 24001)
-    below = (ndtr(edges) if together else 1.0) * (
-        np.clip(2 * ndtr(edges) - 1, 0, None) if apart else 1.0
-    )
-    middle, mass = (edges[1:] + edges[:-1]) / 2, np.diff(below)
+    edges = torch.linspace(-12.0, 40.0, 5201, dtype=torch.float64)
+    below = torch.ones_like(edges)
+    if together:
+        below = -torch.expm1(log_tail(null, edges, laws[0].skewness))
+    if apart:
+        inside = [-torch.expm1(log_tail(null, edges, s * laws[1].skewness)) for s in (1, -1)]
+        below = below * (inside[0] + inside[1] - 1).clamp(min=0.0) * (edges > 0)
+    middle, mass = ((edges[1:] + edges[:-1]) / 2).numpy(), below.diff().numpy()
     mean = float(mass @ middle)
     std = math.sqrt(mass @ (middle - mean) ** 2)
     return _law(mean, std, float(mass @ (middle - mean) ** 3) / std**3)

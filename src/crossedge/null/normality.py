@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
+import numpy as np
 import torch
 
 from crossedge.null.moments import label_moments
@@ -50,9 +52,20 @@ def normality(weights_matrix: Any, n_x: int, n_y: int) -> Normality:
     >>> cold.bound < hot.bound
     True
     """
+    if not isinstance(weights_matrix, torch.Tensor):
+        weights_matrix = np.asarray(weights_matrix, dtype=float)
     W = torch.as_tensor(weights_matrix).detach().to("cpu", torch.float64)
     if W.ndim != 2 or W.shape[0] != W.shape[1]:
         raise ValueError(f"weights_matrix has shape {tuple(W.shape)}: give a square matrix")
+    if not torch.isfinite(W).all() or (W < 0).any():
+        raise ValueError("weights_matrix has NaN, infinite or negative entries: give pair weights")
+    if W.diagonal().any() or not torch.allclose(W, W.T, rtol=1e-5, atol=1e-8):
+        raise ValueError(
+            "weights_matrix is not symmetric with a zero diagonal: give weights(distances)"
+        )
+    for name, count in (("n_x", n_x), ("n_y", n_y)):
+        if isinstance(count, bool) or not isinstance(count, Integral):
+            raise TypeError(f"{name}={count!r} is not an integer: give the size of a sample")
     if n_x < 1 or n_y < 1 or n_x + n_y != len(W):
         raise ValueError(
             f"n_x={n_x} and n_y={n_y} do not make {len(W)} points: give sizes of at least 1 that do"

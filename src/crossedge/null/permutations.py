@@ -25,6 +25,7 @@ from crossedge.weights import EdgeList, PairWeights
 
 Floats = npt.NDArray[np.float64]
 
+MOST = 10_000_000  # labellings that are visited one and all
 TOGETHER = 16  # blocks of labellings, between two looks at whether to stop
 
 
@@ -59,7 +60,7 @@ class Labellings:
         self.n, self.key = n, random_key(rng)
         self.fewer = min(n_x, n - n_x)  # label the smaller sample
         self.inverted = self.fewer < n_x
-        self.exact = _labellings_up_to(n, self.fewer, n_resamples)
+        self.exact = _labellings_up_to(n, self.fewer, min(n_resamples, MOST))
         self.count = comb(n, self.fewer) if self.exact else n_resamples
         self.blocks = -(-self.count // LANES)
         if self.exact:

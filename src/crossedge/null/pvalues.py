@@ -68,16 +68,21 @@ def smooth_pvalue(
     return torch.logaddexp(logs[0], logs[1] + rest).clamp(max=0.0)
 
 
+def check_law(statistic: Statistic, law: object, argument: str) -> None:
+    """Whether there is such a smooth law for the statistic."""
+    if law == "pearson3" and statistic.name == "generalized":
+        raise ValueError(
+            f"{argument}='pearson3' does not go with statistic='generalized', which is not linear "
+            f"in the edge counts: choose {argument}='normal' (chi-square), or statistic='max'"
+        )
+
+
 def check_null(statistic: Statistic, null: object) -> str:
     if not isinstance(null, str) or null not in ("permutation", *SMOOTH):
         raise ValueError(
             f"null={null!r} is unknown: choose from 'permutation', 'normal', 'pearson3'"
         )
-    if null == "pearson3" and statistic.name == "generalized":
-        raise ValueError(
-            "null='pearson3' does not go with statistic='generalized', which is not linear in the "
-            "edge counts: choose 'permutation', 'normal' (for it, chi-square), or statistic='max'"
-        )
+    check_law(statistic, null, "null")
     return null
 
 

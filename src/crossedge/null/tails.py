@@ -33,19 +33,22 @@ def log_normal_tail(z: torch.Tensor) -> torch.Tensor:
 def log_pearson3_tail(z: torch.Tensor, skewness: torch.Tensor) -> torch.Tensor:
     """The logarithm of P(X >= z), for a gamma law of mean 0, variance 1 and this skewness.
 
-    A negative skewness means a gamma law turned round. Where z lies on the other side of the mode,
-    the integral is that of the smaller tail.
+    A negative skewness means a gamma law turned round; from REACH of the way to its end, the tail
+    falls on as it does there. Where z lies on the other side of the mode, the integral is that of
+    the smaller tail.
     """
     z, skewness = z.double() + 0 * skewness, skewness.double() + 0 * z
     outward = z.detach() >= -skewness.detach() / 2  # the mode
     flip = torch.where(outward, 1.0, -1.0)
     upper, turned = flip * z, flip * skewness
-    end = torch.where(turned < 0, -2 / turned, torch.inf).detach()
-    tail = _log_gamma_density(upper, turned) + _log_area(
-        lambda u: _log_gamma_density(u, turned[..., None]), upper, end
-    )
-    beyond = torch.where(turned > 0, 0.0, -torch.inf)  # below the support, or above it
-    tail = torch.where(upper * turned / 2 > -1, tail, beyond).clamp(max=-1e-300)
+    bounded = turned.detach() < 0
+    end = torch.where(bounded, -2 / torch.where(bounded, turned, -1.0), torch.inf)
+    near = torch.where(bounded, torch.minimum(upper, REACH * end), upper)
+    below = near * turned / 2 <= -1  # all of the law is above
+    near = torch.where(below, torch.ones_like(near), near)
+    area = _log_area(lambda u: _log_gamma_density(u, turned[..., None]), near, end.detach())
+    tail = _log_gamma_density(near, turned) + area - (upper - near) * torch.exp(-area)
+    tail = torch.where(below, torch.zeros_like(tail), tail).clamp(max=-1e-300)
     return torch.where(outward, tail, torch.log(-torch.expm1(tail)))
 
 
@@ -63,6 +66,7 @@ def log_four_moment_tail(
     three = log_pearson3_tail(z, skewness)
     more = (excess - 1.5 * skewness**2).detach()
     heavy = (z > NARROW) & (more > 1e-9) & (skewness.abs() > 1e-6)
+    heavy = heavy & (1 + skewness * z / 2 > 1 - REACH)
     light = (z > NARROW) & (more < -1e-9)
     four = torch.where(
         heavy, three + _beyond_gamma(z, skewness, excess, heavy), torch.zeros_like(three)
@@ -107,20 +111,21 @@ def _log_beta_tail(
 
     Also says where there is such a law.
     """
-    g, kurtosis = skewness, 3 + excess
-    used = used & (10 * kurtosis - 12 * g**2 - 18 > 1e-3)
-    g, kurtosis = torch.where(used, g, 0.0), torch.where(used, kurtosis, 2.5)
-    scale = 10 * kurtosis - 12 * g**2 - 18
-    c0, c1 = (4 * kurtosis - 3 * g**2) / scale, g * (kurtosis + 3) / scale
-    c2 = (2 * kurtosis - 3 * g**2 - 6) / scale
-    root = torch.sqrt(c1**2 - 4 * c0 * c2)
-    # each zero in the way of writing it that does not cancel
-    sum_of = torch.where(c1 > 0, c1 + root, root - c1)
-    low = torch.where(c1 > 0, -2 * c0 / sum_of, sum_of / (2 * c2))
-    high = torch.where(c1 > 0, -sum_of / (2 * c2), 2 * c0 / sum_of)
-    width = c2 * (high - low)
-    rise, fall = (c1 + low) / width, -(c1 + high) / width  # the powers at both ends
-    used = used & (rise > 0) & (fall > 0)
+    kurtosis = 3 + excess
+    used = used & (10 * kurtosis - 12 * skewness**2 - 18 > 1e-3)
+    for _ in range(2):  # once to see where both ends are zeros of the density, once for there
+        g, k = torch.where(used, skewness, 0.0), torch.where(used, kurtosis, 2.5)
+        scale = 10 * k - 12 * g**2 - 18
+        c0, c1 = (4 * k - 3 * g**2) / scale, g * (k + 3) / scale
+        c2 = (2 * k - 3 * g**2 - 6) / scale
+        root = torch.sqrt(c1**2 - 4 * c0 * c2)
+        # each end in the way of writing it that does not cancel
+        sum_of = torch.where(c1 > 0, c1 + root, root - c1)
+        low = torch.where(c1 > 0, -2 * c0 / sum_of, sum_of / (2 * c2))
+        high = torch.where(c1 > 0, -sum_of / (2 * c2), 2 * c0 / sum_of)
+        width = c2 * (high - low)
+        rise, fall = (c1 + low) / width, -(c1 + high) / width  # the powers at both ends
+        used = used & (rise > 0) & (fall > 0)
     mode = -c1
     up, over = mode - low, high - mode
 

@@ -30,11 +30,19 @@ class Statistic:
         return -1 if self.small_rejects else 1
 
 
+def _cross_form(_: LabelMoments) -> Form:
+    return Form(-0.5, 0.0)
+
+
+def _weighted_form(moments: LabelMoments) -> Form:
+    return moments.weighted
+
+
 STATISTICS = {
     statistic.name: statistic
     for statistic in (
-        Statistic("cross", "cross-edge count", cross, True, lambda _: Form(-0.5, 0.0)),
-        Statistic("weighted", "weighted edge count", weighted, False, lambda m: m.weighted),
+        Statistic("cross", "cross-edge count", cross, True, _cross_form),
+        Statistic("weighted", "weighted edge count", weighted, False, _weighted_form),
         Statistic("generalized", "generalized edge count", generalized),
         Statistic("max", "max-type edge count", largest),
     )

@@ -36,7 +36,7 @@ class GraphWeights(ABC):
                     f"temperature={temperature!r} is unknown: give a number or 'median'"
                 )
             return
-        if isinstance(temperature, np.ndarray):
+        if isinstance(temperature, np.ndarray | np.generic | torch.Tensor):
             temperature = temperature.tolist()
             object.__setattr__(self, "temperature", temperature)
         values: tuple[Any, ...] = (temperature,)
@@ -57,6 +57,14 @@ class GraphWeights(ABC):
     @abstractmethod
     def name(self) -> str:
         """What a person calls this neighbourhood."""
+
+    @property
+    def warmth(self) -> str:
+        """The temperature, in words."""
+        if isinstance(self.temperature, tuple):
+            return "temperatures " + ", ".join(f"{value:g}" for value in self.temperature)
+        shown = self.temperature if isinstance(self.temperature, str) else f"{self.temperature:g}"
+        return f"temperature {shown}"
 
     @abstractmethod
     def classical_edges(self, distances: Distances) -> EdgeList:

@@ -62,7 +62,7 @@ class NearestNeighbours(GraphWeights):
     @property
     def name(self) -> str:
         name = f"{self.k}-nearest neighbours"
-        return name if self.temperature == 0 else f"smoothed {name}"
+        return name if self.temperature == 0 else f"smoothed {name} ({self.warmth})"
 
     def check_size(self, n: int) -> None:
         if self.k >= n:

@@ -52,7 +52,9 @@ class SpanningTree(GraphWeights):
 
     @property
     def name(self) -> str:
-        return "minimum spanning tree" if self.temperature == 0 else "smoothed spanning tree"
+        if self.temperature == 0:
+            return "minimum spanning tree"
+        return f"smoothed spanning tree ({self.warmth})"
 
     def check_size(self, n: int) -> None:
         """Two points have a tree."""
