@@ -364,7 +364,7 @@ def test_four_moment_tails_are_finite_monotone_and_have_gradients():
         tail = log_four_moment_tail(z, *shape)
         assert torch.isfinite(tail).all()
         assert (tail.diff() <= 0).all()
-        few = [part[::25].clone().requires_grad_() for part in (z, *shape)]
+        few = [part[::60].clone().requires_grad_() for part in (z, *shape)]
         assert torch.autograd.gradcheck(log_four_moment_tail, few)
 
 

@@ -7,9 +7,9 @@ import torch
 import crossedge as ce
 from conftest import use_twins
 from crossedge.numerics import neighbours_in_torch
-from test_smoothed import KINDS, distances_of
+from test_smoothed import distances_of
 
-TEMPERATURES = [0.0, 1e-300, 1e-3, 0.02, 1.0, 1e300, float("inf")]
+TEMPERATURES = [0.0, 1e-300, 1e-3, 0.02, 1.0, float("inf")]
 FAMILIES = {
     "tree": ce.SpanningTree,
     **{f"{k}-NN": lambda t, k=k: ce.NearestNeighbours(k, t) for k in (1, 3, 35, 39)},
@@ -27,7 +27,7 @@ def value_and_gradient(weights, distances):
 
 
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES.keys())
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["normal", "clusters", "grid", "duplicates"])
 @pytest.mark.parametrize("temperature", TEMPERATURES)
 def test_the_twin_agrees(family, kind, temperature, monkeypatch):
     distances = distances_of(kind, 40)

@@ -70,7 +70,7 @@ class TestContract:
 
     def test_points_and_their_distances_give_the_same_edges(self, weights, kind):
         for p in (1.0, 2.0, 2.5, np.inf):
-            points = points_of(kind, 150)
+            points = points_of(kind, 80)
             by_points = weights.pairs(point_distances(points, p)).dense()
             by_matrix = weights.pairs(matrix_distances(lp_distances(points, p))).dense()
             torch.testing.assert_close(by_points, by_matrix, rtol=0, atol=1e-12)

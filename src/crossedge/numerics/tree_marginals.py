@@ -35,10 +35,16 @@ class PlainTree:
     temperature: float
 
     def weights(self) -> torch.Tensor:
-        return self.marginals.clone()
+        n = len(self.marginals)
+        return empty(n, n).copy_(self.marginals)
 
     def pull_back(self, gradient: torch.Tensor) -> torch.Tensor:
-        return _pull_back(self, gradient)
+        """The gradient in the distances, from that in W.
+
+        With log w = -(d_ij + d_ji) / (2 temperature) and a cotangent G on both mu_ij and mu_ji, it
+        is -1 / (2 temperature) times d mu along G + G'.
+        """
+        return self.tangent(gradient, -0.5 / self.temperature)
 
     def tangent(self, gradient: torch.Tensor, factor: float) -> torch.Tensor:
         """The change, times factor, of mu along gradient + gradient' as a direction of log w.
@@ -50,9 +56,10 @@ class PlainTree:
         g, mu, out = gradient.numpy(), self.marginals.numpy(), empty(n, n)
         resistance = self.mesh.padded_resistance.numpy()
         d_conductance = empty_padded(n)
-        _changes(g, mu, resistance, d_conductance.numpy())
+        scale = _scale(gradient)
+        _changes(g, mu, resistance, scale, d_conductance.numpy())
         d_resistance = tangent_of(self.mesh, d_conductance).numpy()
-        _chain(g, mu, resistance, d_resistance, factor, out.numpy())
+        _chain(g, mu, resistance, d_resistance, scale, factor, out.numpy())
         return out
 
 
@@ -68,36 +75,36 @@ class BandedTree:
     temperature: float
 
     def weights(self) -> torch.Tensor:
-        return self.marginals.clone()
+        n = len(self.marginals)
+        return empty(n, n).copy_(self.marginals)
 
     def pull_back(self, gradient: torch.Tensor) -> torch.Tensor:
-        return _pull_back(self, gradient)
+        """The gradient in the distances, from that in W.
+
+        With log w = -(d_ij + d_ji) / (2 temperature) and a cotangent G on both mu_ij and mu_ji, it
+        is -1 / (2 temperature) times d mu along G + G'.
+        """
+        return self.tangent(gradient, -0.5 / self.temperature)
 
     def tangent(self, gradient: torch.Tensor, factor: float) -> torch.Tensor:
         index = np.ix_(self.order, self.order)
-        direction = (gradient + gradient.T).fill_diagonal_(0.0).numpy()[index]
+        scale = _scale(gradient)
+        direction = (gradient + gradient.T).fill_diagonal_(0.0).numpy()[index] / scale
         d_resistance = tangent_of_banded(self.mesh, self.conductance * direction, self.bands)
         mu = self.marginals.numpy()[index]
         with np.errstate(invalid="ignore"):  # 0 / 0 on the diagonal
-            change = factor * mu * (direction + d_resistance / self.mesh.resistance)
+            change = mu * (direction + d_resistance / self.mesh.resistance) * scale * factor
         np.fill_diagonal(change, 0.0)
         out = torch.empty_like(gradient)
         out.numpy()[index] = change
         return out
 
 
-def _pull_back(found: PlainTree | BandedTree, gradient: torch.Tensor) -> torch.Tensor:
-    """The gradient in the distances, from that in W.
-
-    With log w = -(d_ij + d_ji) / (2 temperature) and a cotangent G on both mu_ij and mu_ji, it is
-    -1 / (2 temperature) times d mu along G + G'. The cotangent is scaled to about 1, since products
-    with conductances of e^-600 could leave the range.
-    """
-    size = float(gradient.abs().max())
-    if not 0 < size < float("inf"):
-        return found.tangent(gradient, -0.5 / found.temperature)
-    scale = 2.0 ** int(np.frexp(size)[1])
-    return found.tangent(gradient / scale, -0.5 / found.temperature) * scale
+def _scale(gradient: torch.Tensor) -> float:
+    """A power of two near the largest entry: products with e^-600 need the range of doubles."""
+    least, most = torch.aminmax(gradient)
+    size = float(torch.maximum(-least, most))
+    return 2.0 ** int(np.frexp(size)[1]) if 0 < size < float("inf") else 1.0
 
 
 def tree_marginals(
@@ -154,8 +161,8 @@ def _banded(distances: Floats, order: Ints, key: Floats, temperature: float) -> 
 
 
 @compiled
-def _changes(gradient: Floats, mu: Floats, resistance: Floats, out: Floats) -> None:
-    """Write dw = w (g + g'), where w = mu / R."""
+def _changes(gradient: Floats, mu: Floats, resistance: Floats, scale: float, out: Floats) -> None:
+    """Write dw = w (g + g') / scale, where w = mu / R."""
     n = len(gradient)
     direction = np.empty((min(SIDE, n), n))
     for top in range(0, n, SIDE):
@@ -163,7 +170,8 @@ def _changes(gradient: Floats, mu: Floats, resistance: Floats, out: Floats) -> N
         add_mirror(gradient, top, bottom, direction)
         for i in range(top, bottom):
             for j in range(n):
-                out[i, j] = direction[i - top, j] * mu[i, j] / resistance[i, j]
+                c = direction[i - top, j] / scale
+                out[i, j] = c * mu[i, j] / resistance[i, j]
             out[i, i] = 0.0
 
 
@@ -173,10 +181,11 @@ def _chain(
     mu: Floats,
     resistance: Floats,
     d_resistance: Floats,
+    scale: float,
     factor: float,
     out: Floats,
 ) -> None:
-    """Write factor mu ((g + g') + dR / R), from mu = w R."""
+    """Write factor mu ((g + g') + scale dR / R), from mu = w R."""
     n = len(gradient)
     direction = np.empty((min(SIDE, n), n))
     for top in range(0, n, SIDE):
@@ -184,6 +193,6 @@ def _chain(
         add_mirror(gradient, top, bottom, direction)
         for i in range(top, bottom):
             for j in range(n):
-                relative = direction[i - top, j] + d_resistance[i, j] / resistance[i, j]
+                relative = direction[i - top, j] + scale * (d_resistance[i, j] / resistance[i, j])
                 out[i, j] = factor * mu[i, j] * relative
             out[i, i] = 0.0
