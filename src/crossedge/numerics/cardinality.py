@@ -28,6 +28,7 @@ Floats = npt.NDArray[np.float64]
 
 LEAST_POSITIVE = 5e-324  # to divide by at temperature 0: any gap by it is infinite
 TILTED = 32  # from this k on, sums of products of odds could leave the range
+PART = 32  # of a row
 
 
 @compiled_fused
@@ -38,13 +39,13 @@ def decays(
     k: int,
     temperature: float,
     kth: Floats,
-    place: npt.NDArray[np.int64],
+    nearest: npt.NDArray[np.int64],
     out: Floats,
 ) -> None:
     """e^(-|d - kth| / temperature) for rows first ... last - 1; kth is the row's k-th smallest.
 
-    The diagonal does not count; for k = 1, `place` is where the smallest stands. Where it is too
-    cold to tell rounding from a difference, near-ties are ties.
+    The diagonal does not count. Below TILTED, `nearest` says where the k smallest stand. Where it
+    is too cold to tell rounding from a difference, near-ties are ties.
     """
     n = len(distances)
     others = np.empty(n - 1)
@@ -52,31 +53,38 @@ def decays(
     t = max(temperature, LEAST_POSITIVE)
     for i in range(first, last):
         row, target = distances[i], out[i]
-        if k == 1:
-            kth[i] = min(_least(row[:i]), _least(row[i + 1 :]))
-            place[i] = 0 if i > 0 else 1
-            while row[place[i]] != kth[i] or place[i] == i:
-                place[i] += 1
-        elif k > 8:
+        if k < TILTED:
+            _k_smallest(row, i, smallest, nearest[i])
+            kth[i] = smallest[k - 1]
+        else:
             others[:i] = row[:i]
             others[i:] = row[i + 1 :]
             kth[i] = np.partition(others, k - 1)[k - 1]
-        else:
-            smallest[:] = np.inf
-            for j in range(n):
-                if row[j] < smallest[k - 1] and j != i:
-                    rank = k - 1
-                    while rank > 0 and smallest[rank - 1] > row[j]:
-                        smallest[rank] = smallest[rank - 1]
-                        rank -= 1
-                    smallest[rank] = row[j]
-            kth[i] = smallest[k - 1]
         zero = kth[i]
         blur = (TIE - 1) * zero if t <= COLD * zero else 0.0
         for j in range(n):
             gap = abs(row[j] - zero)
             gap = gap if gap > blur else 0.0
             target[j] = decay_of(gap / t)
+
+
+@compiled
+def _k_smallest(row: Floats, itself: int, smallest: Floats, places: npt.NDArray[np.int64]) -> None:
+    """In order, without the row's own entry. Only parts with a small one are looked through."""
+    k = len(smallest)
+    smallest[:] = np.inf
+    for first in range(0, len(row), PART):
+        part = row[first : first + PART]
+        if _least(part) < smallest[k - 1]:
+            for at in range(len(part)):
+                if part[at] < smallest[k - 1] and first + at != itself:
+                    rank = k - 1
+                    while rank > 0 and smallest[rank - 1] > part[at]:
+                        smallest[rank] = smallest[rank - 1]
+                        places[rank] = places[rank - 1]
+                        rank -= 1
+                    smallest[rank] = part[at]
+                    places[rank] = first + at
 
 
 @compiled

@@ -10,7 +10,7 @@ import torch
 
 from crossedge.compiled import in_threads
 from crossedge.numerics.cardinality import TILTED, choose_marginals, choose_tangent, decays
-from crossedge.numerics.cardinality_lanes import choose_few, choose_few_tangent
+from crossedge.numerics.cardinality_few import choose_few, choose_few_tangent
 from crossedge.numerics.mirror import add_mirror, parts_of_rows
 from crossedge.numerics.row_softmax import row_sums, softmax_pull_back, softmax_weights
 
@@ -25,7 +25,7 @@ class NeighbourMarginals:
     k: int
     temperature: float
     kth: Floats  # (n,): the k-th smallest distance in each row
-    nearest: npt.NDArray[np.int64]  # (n,): where the smallest stands, for k = 1
+    nearest: npt.NDArray[np.int64]  # (n, k): where the k smallest stand, for k < TILTED
     decay: Floats  # exp(-|d - kth| / temperature)
     total: Floats  # (n,): sums of rows of `decay`, for k = 1
 
@@ -34,11 +34,14 @@ class NeighbourMarginals:
         out = np.empty_like(self.decay)
         if self.k == 1:
             return np.divide(self.decay, self.total[:, None], out=out)
-        choose = choose_few if self.k < TILTED else choose_marginals
-        in_threads(
-            lambda rows: choose(*rows, self.distances, self.decay, self.kth, self.k, out),
-            parts_of_rows(len(out)),
-        )
+        odds = self.distances, self.decay, self.kth
+
+        def of_rows(rows: tuple[int, int]) -> None:
+            if self.k < TILTED:
+                return choose_few(*rows, *odds, self.nearest, out)
+            return choose_marginals(*rows, *odds, self.k, out)
+
+        in_threads(of_rows, parts_of_rows(len(out)))
         return out
 
     def weights(self) -> torch.Tensor:
@@ -59,11 +62,13 @@ class NeighbourMarginals:
         def of_rows(rows: tuple[int, int]) -> None:
             if self.k == 1:
                 return softmax_pull_back(*rows, self.decay, self.total, self.nearest, g, t, out)
-            choose = choose_few_tangent if self.k < TILTED else choose_tangent
             direction = np.empty((rows[1] - rows[0], len(g)))
             add_mirror(g, *rows, direction)
             np.fill_diagonal(direction[:, rows[0] :], 0.0)
-            choose(*rows, self.distances, self.decay, self.kth, self.k, direction, out)
+            odds = self.distances, self.decay, self.kth
+            if self.k < TILTED:
+                return choose_few_tangent(*rows, *odds, self.nearest, direction, t, out)
+            choose_tangent(*rows, *odds, self.k, direction, out)
             out[slice(*rows)] /= -t
             return None
 
@@ -74,7 +79,7 @@ class NeighbourMarginals:
 def neighbour_marginals(distances: torch.Tensor, k: int, temperature: float) -> NeighbourMarginals:
     """For (n, n) distances, float64 and contiguous."""
     n = len(distances)
-    kth, nearest, total = np.empty(n), np.zeros(n, np.int64), np.empty(n)
+    kth, nearest, total = np.empty(n), np.zeros((n, k if k < TILTED else 0), np.int64), np.empty(n)
     d, decay = distances.numpy(), np.empty((n, n))
 
     def of_rows(rows: tuple[int, int]) -> None:

@@ -74,7 +74,7 @@ def softmax_pull_back(
         for i in range(top, bottom):
             row, c, target = decay[i], direction[i - top], out[i]
             c[i] = 0.0  # W has no diagonal
-            zero = c[nearest[i]]
+            zero = c[nearest[i, 0]]
             s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
             whole = len(row) // 4 * 4
             for j in range(0, whole, 4):
