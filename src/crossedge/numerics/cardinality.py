@@ -26,7 +26,8 @@ from crossedge.numerics.exponential import decay_of
 
 Floats = npt.NDArray[np.float64]
 
-LEAST_POSITIVE = 5e-324  # to divide by at temperature 0: any gap by it is infinite
+LEAST_POSITIVE = 5e-324
+LARGEST = float(np.finfo(np.float64).max)  # finite, so that 0 times it is 0
 TILTED = 32  # from this k on, sums of products of odds could leave the range
 PART = 32  # of a row
 
@@ -50,7 +51,7 @@ def decays(
     n = len(distances)
     others = np.empty(n - 1)
     smallest = np.empty(k)
-    t = max(temperature, LEAST_POSITIVE)
+    per = min(1.0 / max(temperature, LEAST_POSITIVE), LARGEST)
     for i in range(first, last):
         row, target = distances[i], out[i]
         if k < TILTED:
@@ -61,11 +62,11 @@ def decays(
             others[i:] = row[i + 1 :]
             kth[i] = np.partition(others, k - 1)[k - 1]
         zero = kth[i]
-        blur = (TIE - 1) * zero if t <= COLD * zero else 0.0
+        blur = (TIE - 1) * zero if temperature <= COLD * zero else 0.0
         for j in range(n):
             gap = abs(row[j] - zero)
             gap = gap if gap > blur else 0.0
-            target[j] = decay_of(gap / t)
+            target[j] = decay_of(gap * per)
 
 
 @compiled
