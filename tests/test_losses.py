@@ -101,6 +101,25 @@ def test_losses_are_the_statistics_of_the_test():
             assert z.item() == pytest.approx(sign * found.zscore)
 
 
+@pytest.mark.parametrize("weights", [ce.SpanningTree("median"), ce.NearestNeighbours(2, "median")])
+def test_a_collapsed_sample_has_a_gradient_at_the_median_temperature(weights):
+    """More than half of all distances are 0 then, and so is their median."""
+    x = torch.randn(10, 2, generator=torch.Generator().manual_seed(0))
+    y = torch.full((40, 2), 3.0, requires_grad=True)
+    ce.TwoSampleLoss(weights)(x, y).backward()
+    assert y.grad.abs().max() > 1e-3
+    same = torch.ones(30, 2, requires_grad=True)
+    ce.TwoSampleLoss(weights)(same[:10], same[10:]).backward()
+    assert (same.grad == 0).all()
+
+
+def test_float32_points_are_standardized_in_double():
+    x, y = samples(dtype=torch.float32)
+    loss = ce.TwoSampleLoss(ce.SpanningTree(1e7))
+    exact = loss(x.double(), y.double())
+    assert loss(x, y).item() == pytest.approx(exact.item(), rel=1e-3)
+
+
 def test_a_few_steps_bring_samples_together():
     x, y = samples(40, 40, 2.0)
     y = y.detach().requires_grad_()

@@ -25,6 +25,9 @@ from test_null import bits, random_graph
 SIZES = st.integers(1, 5)
 
 
+PLAIN = [name for name, statistic in STATISTICS.items() if not statistic.studentized]
+
+
 def random_matrix(n, seed, density=1.0):
     rng = np.random.default_rng(seed)
     W = rng.exponential(size=(n, n)) * (rng.random((n, n)) < density)
@@ -94,23 +97,25 @@ def test_statistics_are_what_their_papers_say(n_x):
         value["generalized"], np.einsum("ib,ij,jb->b", centred, inverse, centred), atol=1e-8
     )
     z = [
-        (form - form.mean()) / form.std() if form.std() > 1e-9 else 0 * form
+        (form - form.mean()) / form.std()
         for form in ((1 - p) * x + p * y, x - y)
+        if form.std() > 1e-9
     ]
-    np.testing.assert_allclose(value["max"], np.maximum(z[0], np.abs(z[1])), atol=1e-8)
+    z[-1] = np.abs(z[-1])  # that of the difference
+    np.testing.assert_allclose(value["max"], np.max(z, axis=0), atol=1e-8)
 
 
 def test_the_dense_engine_counts_what_the_definition_says():
     n = 50
     W = random_matrix(n, 1)
     labels = np.random.default_rng(0).integers(2**64, size=(n, 8), dtype=np.uint64)
-    x, y = within_sums(DenseWeights(W), labels)
+    x, y, _ = within_sums(DenseWeights(W), labels)
     z = bits(labels).astype(float)
     for found, part in ((x, z), (y, 1 - z)):
         np.testing.assert_allclose(found, ((part @ W.numpy()) * part).sum(1) / 2, rtol=1e-11)
 
 
-@pytest.mark.parametrize("statistic", STATISTICS)
+@pytest.mark.parametrize("statistic", PLAIN)
 @pytest.mark.parametrize("temperature", [0.0, 0.5])
 def test_permutation_pvalues_of_few_points_are_those_of_all_labellings(statistic, temperature):
     rng = np.random.default_rng(2)
@@ -128,7 +133,7 @@ def test_permutation_pvalues_of_few_points_are_those_of_all_labellings(statistic
     assert found.log_pvalue == pytest.approx(math.log(expected))
 
 
-@pytest.mark.parametrize("statistic", STATISTICS)
+@pytest.mark.parametrize("statistic", PLAIN)
 @pytest.mark.parametrize("weights", [ce.SpanningTree(), ce.NearestNeighbours(3, 0.3)], ids=repr)
 def test_smooth_pvalues_are_near_those_of_permutations(statistic, weights):
     rng = np.random.default_rng(4)
@@ -234,6 +239,71 @@ def test_log_tails_far_out(skewness):
         assert float(found) == pytest.approx(expected, rel=1e-11, abs=close), z
 
 
+def as_double(*values):
+    return (torch.tensor(value, dtype=torch.float64) for value in values)
+
+
+@pytest.mark.parametrize("skewness", [-1.4, -1.6, -2.0, -3.0, -5.0])
+def test_log_tails_fall_all_the_way_past_the_end_of_a_law(skewness):
+    z = torch.linspace(-3, 5, 4001, dtype=torch.float64, requires_grad=True)
+    found = log_pearson3_tail(z, torch.tensor(skewness, dtype=torch.float64))
+    assert (found.diff() < 0).all()
+    assert (found.diff() > -0.06).all()  # and nowhere all at once
+    (slope,) = torch.autograd.grad(found.sum(), z)
+    assert (slope < 0).all()
+    inside = -1.7 / skewness
+    found = log_pearson3_tail(*as_double(inside, skewness))
+    assert float(found) == pytest.approx(reference_tail(inside, skewness), rel=1e-3)
+
+
+@pytest.mark.parametrize(("skewness", "excess"), [(-0.3, 0.235), (-0.5, 0.5), (-1.0, 2.5)])
+def test_four_moment_tails_do_not_end_where_the_law_does_not(skewness, excess):
+    z = torch.linspace(-1, 8, 4001, dtype=torch.float64)
+    found = log_four_moment_tail(z, *as_double(skewness, excess))
+    assert (found.diff() < 0).all()
+    assert (found.diff() > -0.08).all()
+
+
+def hub(n=60):
+    """One point that is everybody's neighbour: where it is, decides."""
+    points = np.random.default_rng(0).normal(size=(n, 10))
+    points /= np.linalg.norm(points, axis=1, keepdims=True) ** 0.7
+    points[0] *= 0.21
+    return points
+
+
+@pytest.mark.parametrize("chosen", [[4, 11, 36, 52], [27, 30, 36, 41]])
+def test_pearson3_does_not_err_by_orders_of_magnitude_on_hubs(chosen):
+    x, y = hub()[chosen], np.delete(hub(), chosen, 0)
+    weights = ce.NearestNeighbours(1, 0.2)
+    drawn = ce.two_sample(x, y, weights, n_resamples=200_000, rng=0)
+    smooth = ce.two_sample(x, y, weights, null="pearson3")
+    assert abs(smooth.log_pvalue - drawn.log_pvalue) < 1
+
+
+def test_equal_tests_have_equal_smooth_pvalues():
+    """Of samples of equal size, the weighted count is the cross count, also in its steps."""
+    rng = np.random.default_rng(5)
+    x, y = rng.normal(size=(30, 3)), rng.normal(size=(30, 3)) + 0.45
+    for weights in (ce.SpanningTree(), ce.NearestNeighbours()):
+        one, other = (
+            ce.two_sample(x, y, weights, statistic=statistic, null="pearson3").pvalue
+            for statistic in ("cross", "weighted")
+        )
+        assert one == pytest.approx(other, rel=1e-9)
+
+
+def test_the_largest_score_leaves_out_what_cannot_vary():
+    angle = np.linspace(0, 2 * np.pi, 41)[:-1]
+    ring = np.stack([np.cos(angle), np.sin(angle)], 1)
+    for null in ("permutation", "normal", "pearson3"):
+        found = ce.two_sample(
+            ring[::2], ring[1::2], ce.NearestNeighbours(2), statistic="max", null=null
+        )
+        assert found.statistic < -6
+        assert found.pvalue > 0.999
+
+
 def test_log_tails_have_gradients():
     z = torch.tensor([0.3, 2.0, 5.0, 30.0, -1.0], dtype=torch.float64, requires_grad=True)
     for skewness in (0.4, -0.05, 0.0, 1e-4, 1.3):
@@ -244,7 +314,7 @@ def test_log_tails_have_gradients():
 def test_smooth_pvalues_have_gradients():
     for statistic in STATISTICS.values():
         for null in ("normal", "pearson3"):
-            if statistic.name == "generalized" and null == "pearson3":
+            if statistic.studentized or (statistic.name == "generalized" and null == "pearson3"):
                 continue
 
             def log_p(upper, statistic=statistic, null=null):

@@ -8,7 +8,7 @@ from typing import Any
 from crossedge.distances import Distance, pooled_distances
 from crossedge.null.permutations import observe
 from crossedge.weights import GraphWeights, SpanningTree
-from crossedge.weights.family import check_weights
+from crossedge.weights.graphs import check_graph
 
 
 class Divergence(float):
@@ -63,13 +63,13 @@ def divergence(x: Any, y: Any, weights: GraphWeights, *, distance: Distance = 2.
     >>> f"{found:.2f}", [f"{bound:.2f}" for bound in found.bayes_error]
     ('0.56', ['0.13', '0.22'])
     """
-    weights = check_weights(weights)
+    weights = check_graph(weights)
     samples, distances = pooled_distances(x, y, distance)
     pairs = weights.pairs(distances)
-    within_x, within_y = observe(pairs, samples.in_x)
+    within = observe(pairs, samples.in_x)
     n_x, n_y = samples.n_x, samples.n_y
     n = n_x + n_y
-    crossing = pairs.total - float(within_x) - float(within_y)
+    crossing = pairs.total - float(within.x) - float(within.y)
     expected = pairs.total * 2 * n_x * n_y / (n * (n - 1))
     value = min(max(1 - crossing / expected, 0.0), 1.0)
     if not isinstance(weights, SpanningTree) or weights.temperature != 0:

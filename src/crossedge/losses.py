@@ -9,9 +9,10 @@ import torch
 from crossedge.distances import Distance, check_norm, lp_distances
 from crossedge.null.moments import label_moments
 from crossedge.null.pvalues import check_law, smooth_pvalue
-from crossedge.statistics import statistic_named
+from crossedge.statistics import WithinSums, statistic_named
 from crossedge.statistics.edge_counts import zscore
-from crossedge.weights import DenseWeights, GraphWeights
+from crossedge.statistics.mean_discrepancies import mmd_variance
+from crossedge.weights import DenseWeights, Weights
 from crossedge.weights.family import check_weights
 
 Standardize = bool | Literal["normal", "pearson3"]
@@ -55,7 +56,7 @@ class TwoSampleLoss(torch.nn.Module):
 
     def __init__(
         self,
-        weights: GraphWeights,
+        weights: Weights,
         statistic: str | None = None,
         standardize: Standardize = True,
         *,
@@ -63,11 +64,13 @@ class TwoSampleLoss(torch.nn.Module):
     ) -> None:
         super().__init__()
         self.weights = check_weights(weights)
-        if self.weights.temperature == 0:
+        if not self.weights.is_smooth:
             raise ValueError(
                 "weights has temperature 0, where a test has no gradient: give one above 0"
             )
-        self.statistic = statistic_named("cross" if statistic is None else statistic)
+        self.statistic = statistic_named(
+            self.weights.default_statistic if statistic is None else statistic
+        )
         if not isinstance(standardize, bool):
             if standardize not in ("normal", "pearson3"):
                 raise ValueError(
@@ -117,17 +120,19 @@ class TwoSampleLoss(torch.nn.Module):
             else lp_distances(pooled, float(self.distance))
         )
         n_x, n_y = len(x), len(y)
-        W = self.weights(distances).double()
-        within_x, within_y = W[:n_x, :n_x].sum() / 2, W[n_x:, n_x:].sum() / 2
+        W = self.weights(distances.double())
+        within = WithinSums(W[:n_x, :n_x].sum() / 2, W[n_x:, n_x:].sum() / 2)
+        if self.statistic.studentized:
+            in_x = (torch.arange(n_x + n_y, device=W.device) < n_x).to(W)[:, None]
+            within = within._replace(variance=mmd_variance(W, in_x)[0])
         fourth = self.standardize == "pearson3"
         moments = label_moments(DenseWeights(W), n_x, n_y, fourth=fourth)
         statistic, sign = self.statistic, self.statistic.sign
         if isinstance(self.standardize, str):
-            loss = -smooth_pvalue(statistic, self.standardize, within_x, within_y, moments)
+            loss = -smooth_pvalue(statistic, self.standardize, within.x, within.y, moments)
         elif self.standardize and statistic.form is not None:
             form = statistic.form(moments)
-            r, l = 2 * (within_x + within_y) - moments.total, 2 * (within_x - within_y)  # noqa: E741
-            loss = sign * zscore(r, l, form, moments.law(form))
+            loss = sign * zscore(within.x, within.y, moments, form)
         else:
-            loss = sign * statistic.value(within_x, within_y, moments)
+            loss = sign * statistic.of(within, moments)
         return loss.to(distances.dtype)

@@ -18,7 +18,7 @@ except ModuleNotFoundError:
 from crossedge.distances import Distance, pooled_distances
 from crossedge.result import TwoSampleResult
 from crossedge.weights import EdgeList, GraphWeights
-from crossedge.weights.family import check_weights
+from crossedge.weights.graphs import check_graph
 
 X_COLOUR, Y_COLOUR, CROSS_COLOUR, QUIET = "#2f6db3", "#e08e1b", "#c2185b", "#9a9a9a"
 
@@ -47,7 +47,7 @@ def plot_graph(
     ax : Axes, optional
         Where to draw; the current axes by default.
     """
-    weights = check_weights(weights)
+    weights = check_graph(weights)
     samples, distances = pooled_distances(x, y, distance)
     pairs = weights.pairs(distances)
     places = _principal_plane(samples.values) if layout is None else np.asarray(layout, float)

@@ -15,14 +15,14 @@ from crossedge.null.pvalues import check_null, smooth_pvalue
 from crossedge.randomness import Rng, check_rng
 from crossedge.result import TwoSampleResult
 from crossedge.statistics import statistic_named
-from crossedge.weights import GraphWeights
+from crossedge.weights import Weights
 from crossedge.weights.family import check_weights
 
 
 def two_sample(
     x: Any,
     y: Any,
-    weights: GraphWeights | None = None,
+    weights: Weights | None = None,
     *,
     statistic: str | None = None,
     null: str = "permutation",
@@ -81,7 +81,7 @@ def two_sample(
       p-value    0.0414
     """
     weights = check_weights(weights)
-    chosen = statistic_named("cross" if statistic is None else statistic)
+    chosen = statistic_named(weights.default_statistic if statistic is None else statistic)
     null = check_null(chosen, null)
     if isinstance(n_resamples, bool) or not isinstance(n_resamples, Integral):
         raise TypeError(f"n_resamples={n_resamples!r} is not an integer: give a whole number")
@@ -100,8 +100,8 @@ def two_sample(
     samples, distances = pooled_distances(x, y, distance)
     pairs = weights.pairs(distances)
     moments = label_moments(pairs, samples.n_x, samples.n_y, fourth=null == "pearson3")
-    within = observe(pairs, samples.in_x)
-    observed = float(chosen.value(*within, moments))
+    within = observe(pairs, samples.in_x, chosen.studentized)
+    observed = float(chosen.of(within, moments))
     law = exact_law(chosen, moments)
     drawn = None
     if null == "permutation":
@@ -119,9 +119,7 @@ def two_sample(
         how = f"all {count} labellings" if drawn.exact else f"{count} random labellings"
         how += ", stopped early" if drawn.stopped else ""
     else:
-        # counts move in steps, which the paper's normal p-value does not mind
-        step = pairs.step if null == "pearson3" and chosen.name == "cross" else 0.0
-        log_pvalue = float(smooth_pvalue(chosen, null, *within, moments, step))
+        log_pvalue = float(smooth_pvalue(chosen, null, within.x, within.y, moments))
         pvalue = max(math.exp(log_pvalue), sys.float_info.min)
         law = law or asymptotic_law(chosen, null, moments)
         how = f"{'chi-square' if chosen.name == 'generalized' else null} approximation"

@@ -20,7 +20,8 @@ def exact_law(statistic: Statistic, moments: LabelMoments) -> Law | None:
     form = statistic.form(moments)
     x = (moments.total + moments.mean_r + moments.mean_l) / 4
     y = (moments.total + moments.mean_r - moments.mean_l) / 4
-    return moments.law(form)._replace(mean=statistic.value(x, y, moments))
+    law, mean = moments.law(form), statistic.value(x, y, moments)
+    return law._replace(mean=torch.where(mean.abs() > 1e-12 * law.std, mean, 0.0))
 
 
 def sample_law(values: npt.NDArray[np.float64]) -> Law:
@@ -55,10 +56,13 @@ def asymptotic_law(statistic: Statistic, null: str, moments: LabelMoments) -> La
 
 def rounding(statistic: Statistic, moments: LabelMoments, observed: float) -> float:
     """How far values that ought to be equal may differ."""
+    if statistic.studentized:
+        return 1e-8 * (1 + abs(observed))
     total = abs(float(moments.total))
     law = exact_law(statistic, moments)
-    if law is not None:
-        return max(1e-8 * float(law.std), 1e-12 * total)
+    if statistic.form is not None and law is not None:
+        a, b = statistic.form(moments)
+        return max(1e-8 * float(law.std), 2e-12 * total * (abs(a) + abs(b)))
     stds = [float(moments.law(form).std) for form in (moments.weighted, moments.difference)]
     smallest = min([std for std in stds if std > 0], default=1.0)
     return max(1e-8, 1e-12 * total / smallest) * (1 + 2 * math.sqrt(abs(observed)))

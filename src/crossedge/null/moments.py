@@ -159,6 +159,8 @@ def label_moments(
         lll=2 * (e3 - e1) * d3,
         noise=torch.as_tensor(noise, dtype=s.total.dtype, device=s.total.device),
         rrrr=fourth_moment(weights, n_x, n_y) if fourth and weights.n <= FOURTH else None,
+        step_r=2 * weights.step,
+        step_l=2 * weights.degree_step,
     )
 
 

@@ -11,7 +11,7 @@ import torch
 
 from crossedge.compiled import in_threads
 from crossedge.numerics.bit_counters import LANES, WORDS, Words
-from crossedge.numerics.dense_within import multiply_within
+from crossedge.numerics.dense_within import multiply_within, spread
 from crossedge.numerics.labellings import (
     coin_digits,
     completion_table,
@@ -20,7 +20,8 @@ from crossedge.numerics.labellings import (
 )
 from crossedge.numerics.within_sums import add_within, count_within
 from crossedge.randomness import Rng, random_key
-from crossedge.statistics import LabelMoments, Statistic
+from crossedge.statistics import LabelMoments, Statistic, WithinSums
+from crossedge.statistics.mean_discrepancies import mmd_variance
 from crossedge.weights import EdgeList, PairWeights
 
 Floats = npt.NDArray[np.float64]
@@ -96,9 +97,9 @@ def permute(
     extreme, stopped = 0, False
     for first in range(0, labellings.blocks, step):
         blocks = range(first, min(first + step, labellings.blocks))
-        found = relabel(weights, labellings, blocks)
+        found = relabel(weights, labellings, blocks, statistic.studentized)
         left = labellings.count - first * LANES
-        values = statistic.value(*found, moments).numpy()[:left]
+        values = statistic.of(found, moments).numpy()[:left]
         parts.append(values)
         if stop and not labellings.exact:
             places = np.flatnonzero(statistic.sign * values >= stop[1])
@@ -113,23 +114,23 @@ def permute(
 
 
 def relabel(
-    weights: PairWeights, labellings: Labellings, blocks: range
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """R_x and R_y, LANES of them for each block."""
+    weights: PairWeights, labellings: Labellings, blocks: range, studentized: bool = False
+) -> WithinSums:
+    """LANES of them for each block."""
 
-    def of_block(index: int) -> tuple[Floats, Floats]:
-        return within_sums(weights, labellings.block(index))
+    def of_block(index: int) -> WithinSums:
+        return within_sums(weights, labellings.block(index), studentized)
 
-    if isinstance(weights, EdgeList):
+    if isinstance(weights, EdgeList) and not studentized:
         found = in_threads(of_block, blocks)
     else:  # products of matrices have threads of their own
         found = []
         for first in range(blocks.start, blocks.stop, TOGETHER):
             some = range(first, min(first + TOGETHER, blocks.stop))
             labels = in_threads(labellings.block, some)
-            found += [within_sums(weights, part) for part in labels]
-    x, y = (torch.from_numpy(np.concatenate(part)) for part in zip(*found, strict=True))
-    return x, y
+            found += [within_sums(weights, part, studentized) for part in labels]
+    x, y, variance = zip(*found, strict=True)
+    return WithinSums(torch.cat(x), torch.cat(y), torch.cat(variance) if studentized else None)
 
 
 def _labellings_up_to(n: int, n_x: int, limit: int) -> bool:
@@ -142,23 +143,30 @@ def _labellings_up_to(n: int, n_x: int, limit: int) -> bool:
     return True
 
 
-def observe(weights: PairWeights, in_x: npt.NDArray[np.bool_]) -> tuple[torch.Tensor, torch.Tensor]:
-    """R_x and R_y of the samples as given, by the same operations as of relabelled ones."""
+def observe(
+    weights: PairWeights, in_x: npt.NDArray[np.bool_], studentized: bool = False
+) -> WithinSums:
+    """Of the samples as given, by the same operations as of relabelled ones."""
     labels = np.zeros((weights.n, WORDS), np.uint64)
     labels[in_x, 0] = 1
-    x, y = within_sums(weights, labels)
-    return torch.tensor(x[0]), torch.tensor(y[0])
+    found = within_sums(weights, labels, studentized)
+    return WithinSums(*(None if part is None else part[0] for part in found))  # type: ignore[arg-type]
 
 
-def within_sums(weights: PairWeights, labels: Words) -> tuple[Floats, Floats]:
-    """(LANES,) R_x and R_y, for (n, WORDS) labels, one bit for each point and labelling."""
+def within_sums(weights: PairWeights, labels: Words, studentized: bool = False) -> WithinSums:
+    """For (n, WORDS) labels, one bit for each point and labelling."""
+    if studentized:
+        matrix, z = weights.dense(), torch.from_numpy(spread(labels))
+        within_x = ((matrix @ z) * z).sum(0) / 2
+        within_y = weights.total - matrix.sum(1) @ z + within_x
+        return WithinSums(within_x, within_y, mmd_variance(matrix, z))
     if not isinstance(weights, EdgeList):
-        within_x, degrees = multiply_within(labels, weights.matrix, weights.degree)
+        within, degrees = multiply_within(labels, weights.matrix, weights.degree)
     elif weights.is_count:
         whole = weights.weight.astype(np.int64), weights.degree.astype(np.int64)
         counts = count_within(labels, weights.i, weights.j, *whole)
-        within_x, degrees = counts[0].astype(np.float64), counts[1].astype(np.float64)
+        within, degrees = counts[0].astype(np.float64), counts[1].astype(np.float64)
     else:
         edges = weights.i, weights.j, weights.weight
-        within_x, degrees = add_within(labels, weights.atom, *edges, weights.degree)
-    return within_x, weights.total - degrees + within_x
+        within, degrees = add_within(labels, weights.atom, *edges, weights.degree)
+    return WithinSums(torch.from_numpy(within), torch.from_numpy(weights.total - degrees + within))

@@ -8,8 +8,8 @@ import torch
 
 from crossedge.null.tails import log_four_moment_tail, log_normal_tail, log_pearson3_tail
 from crossedge.statistics import Statistic
-from crossedge.statistics.edge_counts import zscore, zscores
-from crossedge.statistics.label_moments import LabelMoments
+from crossedge.statistics.edge_counts import zscore
+from crossedge.statistics.label_moments import Form, LabelMoments
 
 SMOOTH = ("normal", "pearson3")
 
@@ -31,37 +31,41 @@ def smooth_pvalue(
     x: torch.Tensor,
     y: torch.Tensor,
     moments: LabelMoments,
-    step: float = 0.0,
 ) -> torch.Tensor:
     """The logarithm of p, by the normal, chi-square or gamma law with the exact moments.
 
-    It is 0 where nothing varies. A statistic that moves in steps is taken half a step nearer to its
-    mean, as a continuous one would have to be to have as much in its tail.
+    It is 0 where nothing varies. For "pearson3", a count that moves in steps is taken half a step
+    nearer to its mean, as a continuous one would have to be to have as much in its tail.
     """
+
+    def evidence(form: Form, z: torch.Tensor) -> torch.Tensor:
+        std = moments.law(form).std
+        half = moments.step(form) / 2 if null == "pearson3" else 0.0
+        return z - half / torch.where(std > 0, std, 1.0)
+
     if statistic.form is not None:
         form = statistic.form(moments)
         law = moments.law(form)
-        z = zscore(2 * (x + y) - moments.total, 2 * (x - y), form, law)
         sign = statistic.sign
-        evidence = sign * z - step / 2 / torch.where(law.std > 0, law.std, 1.0)
-        tail = log_tail(null, evidence, sign * law.skewness, moments.excess(form))
+        z = evidence(form, sign * zscore(x, y, moments, form))
+        tail = log_tail(null, z, sign * law.skewness, moments.excess(form))
         return torch.where(law.std > 0, tail, torch.zeros_like(tail))
-    together, apart = zscores(x, y, moments)
-    laws = moments.law(moments.weighted), moments.law(moments.difference)
+    forms = moments.weighted, moments.difference
+    laws = [moments.law(form) for form in forms]
     varies = [bool(law.std > 0) for law in laws]
+    value = statistic.value(x, y, moments)
     if statistic.name == "generalized":
-        return _log_chi_square_tail(together**2 + apart**2, sum(varies))
+        return _log_chi_square_tail(value, sum(varies))
     # max: 1 - P(neither is as large), by the two being nearly independent
-    largest = torch.maximum(together, apart.abs())
     logs = []
     if varies[0]:
-        logs.append(log_tail(null, largest, laws[0].skewness))
+        logs.append(log_tail(null, evidence(forms[0], value), laws[0].skewness))
     if varies[1]:
-        above = log_tail(null, largest, laws[1].skewness)
-        below = log_tail(null, largest, -laws[1].skewness)
+        above = log_tail(null, evidence(forms[1], value), laws[1].skewness)
+        below = log_tail(null, evidence(forms[1], value), -laws[1].skewness)
         logs.append(torch.logaddexp(above, below).clamp(max=0.0))
     if not logs:
-        return 0 * largest
+        return 0 * value
     if len(logs) == 1:
         return logs[0]
     rest = torch.log1p(-torch.exp(logs[0]).clamp(max=1 - 1e-16))
@@ -70,6 +74,11 @@ def smooth_pvalue(
 
 def check_law(statistic: Statistic, law: object, argument: str) -> None:
     """Whether there is such a smooth law for the statistic."""
+    if statistic.studentized and law in SMOOTH:
+        raise ValueError(
+            f"{argument}={law!r} does not go with statistic={statistic.name!r}, whose law under "
+            f"equality is not known: choose null='permutation', or statistic='mmd'"
+        )
     if law == "pearson3" and statistic.name == "generalized":
         raise ValueError(
             f"{argument}='pearson3' does not go with statistic='generalized', which is not linear "

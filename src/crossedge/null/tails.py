@@ -21,6 +21,7 @@ DROP = 46.0  # where the density is e^-46 of what it was, the rest does not coun
 STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
 NARROW, WIDE = 0.3, 0.8  # between these z, four moments take over from three
 LARGEST_SHARE = 0.7  # of a normal part in the variance
+STEEP = -1.5  # skewness, below which a gamma law turned round may rise up to its end
 REACH = 0.9  # of the way to the end of a beta law; from there on the tail falls as it does there
 
 
@@ -35,21 +36,25 @@ def log_pearson3_tail(z: torch.Tensor, skewness: torch.Tensor) -> torch.Tensor:
 
     A negative skewness means a gamma law turned round; from REACH of the way to its end, the tail
     falls on as it does there. Where z lies on the other side of the mode, the integral is that of
-    the smaller tail.
+    the smaller tail, and so it is where the density does not fall towards its end.
     """
     z, skewness = z.double() + 0 * skewness, skewness.double() + 0 * z
-    outward = z.detach() >= -skewness.detach() / 2  # the mode
+    negative = skewness.detach() < 0
+    end = torch.where(negative, -2 / torch.where(negative, skewness, -1.0), torch.inf)
+    near = torch.where(negative, torch.minimum(z, REACH * end), z)
+    outward = (near.detach() >= -skewness.detach() / 2) & (skewness.detach() > STEEP)
     flip = torch.where(outward, 1.0, -1.0)
-    upper, turned = flip * z, flip * skewness
-    bounded = turned.detach() < 0
-    end = torch.where(bounded, -2 / torch.where(bounded, turned, -1.0), torch.inf)
-    near = torch.where(bounded, torch.minimum(upper, REACH * end), upper)
-    below = near * turned / 2 <= -1  # all of the law is above
-    near = torch.where(below, torch.ones_like(near), near)
-    area = _log_area(lambda u: _log_gamma_density(u, turned[..., None]), near, end.detach())
-    tail = _log_gamma_density(near, turned) + area - (upper - near) * torch.exp(-area)
+    upper, turned = flip * near, flip * skewness
+    last = torch.where(turned.detach() < 0, -2 / torch.where(turned < 0, turned, -1.0), torch.inf)
+    inner = torch.where(turned < 0, torch.minimum(upper, REACH * last), upper)
+    below = inner * turned / 2 <= -1  # all of the law is above
+    inner = torch.where(below, torch.ones_like(inner), inner)
+    area = _log_area(lambda u: _log_gamma_density(u, turned[..., None]), inner, last.detach())
+    tail = _log_gamma_density(inner, turned) + area - (upper - inner) * torch.exp(-area)
     tail = torch.where(below, torch.zeros_like(tail), tail).clamp(max=-1e-300)
-    return torch.where(outward, tail, torch.log(-torch.expm1(tail)))
+    tail = torch.where(outward, tail, torch.log(-torch.expm1(tail)))
+    fall = torch.exp(_log_gamma_density(near, skewness) - tail)
+    return torch.where(near < z, tail - (z - near) * fall, tail)
 
 
 def log_four_moment_tail(
@@ -66,11 +71,8 @@ def log_four_moment_tail(
     three = log_pearson3_tail(z, skewness)
     more = (excess - 1.5 * skewness**2).detach()
     heavy = (z > NARROW) & (more > 1e-9) & (skewness.abs() > 1e-6)
-    heavy = heavy & (1 + skewness * z / 2 > 1 - REACH)
     light = (z > NARROW) & (more < -1e-9)
-    four = torch.where(
-        heavy, three + _beyond_gamma(z, skewness, excess, heavy), torch.zeros_like(three)
-    )
+    four = torch.where(heavy, _log_heavy_tail(z, skewness, excess, three, heavy), 0.0)
     beta, found = _log_beta_tail(z, skewness, excess, light)
     four = torch.where(found, beta, four)
     step = ((z - NARROW) / (WIDE - NARROW)).clamp(0, 1)
@@ -78,14 +80,30 @@ def log_four_moment_tail(
     return torch.where(share > 0, (1 - share) * three + share * four, three)
 
 
-def _beyond_gamma(
-    z: torch.Tensor, skewness: torch.Tensor, excess: torch.Tensor, used: torch.Tensor
+def _log_heavy_tail(
+    z: torch.Tensor,
+    skewness: torch.Tensor,
+    excess: torch.Tensor,
+    three: torch.Tensor,
+    used: torch.Tensor,
 ) -> torch.Tensor:
-    """What a normal part, of at most LARGEST_SHARE of the variance, adds to the log tail."""
+    """With a normal part, of at most LARGEST_SHARE of the variance.
+
+    If the skewness is negative, the part is half of the variance at least: the gamma law would end
+    where, as the excess says, the true one does not. What the formula errs for a gamma law, it will
+    err here: taken off, but not towards the end of the gamma law.
+    """
     z, g = torch.where(used, z, 1.0), torch.where(used, skewness, 1.0)
     x = torch.where(used, excess, 2.0)
     ratio = (x / (1.5 * g**2)).clamp(1.0, 1 / (1 - LARGEST_SHARE))
-    return _log_sum_tail(z, g, ratio) - _log_sum_tail(z, g, torch.ones_like(ratio))
+    least = 1 + ((ratio - 1) / 0.02).clamp(max=1.0)
+    ratio = torch.where(g < 0, torch.maximum(ratio, least), ratio)
+    left = ((1 + g * z / 2 - 0.3) / 0.4).clamp(0, 1)
+    inside = left > 0
+    gamma = _log_sum_tail(torch.where(inside, z, 1.0), torch.where(inside, g, 1.0), 1 + 0 * ratio)
+    share = left * left * (3 - 2 * left)
+    error = torch.where(inside, share * (three - gamma), 0.0)
+    return _log_sum_tail(z, g, ratio) + error
 
 
 def _log_sum_tail(z: torch.Tensor, g: torch.Tensor, ratio: torch.Tensor) -> torch.Tensor:

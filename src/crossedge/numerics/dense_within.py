@@ -25,9 +25,8 @@ def multiply_within(
     labels: Words, matrix: torch.Tensor, degree: torch.Tensor
 ) -> tuple[Floats, Floats]:
     """For every lane, R_x and the sum of degrees over x."""
-    n = len(labels)
-    z, product = np.empty((n, LANES)), np.empty((n, LANES))
-    _spread(labels, BITS, z)
+    z = spread(labels)
+    n, product = len(z), np.empty_like(z)
     labelled, out = torch.from_numpy(z), torch.from_numpy(product)
     # W is symmetric: blocks below the diagonal count twice, those above it need no product
     size = max(-(-n // PARTS), LEAST)
@@ -41,6 +40,13 @@ def multiply_within(
     within, degrees = np.zeros(LANES), np.zeros(LANES)
     _gather(z, product, degree.numpy(), within, degrees)
     return within, degrees
+
+
+def spread(labels: Words) -> Floats:
+    """(n, LANES): the bits as numbers."""
+    z = np.empty((len(labels), LANES))
+    _spread(labels, BITS, z)
+    return z
 
 
 @compiled

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 
 from crossedge.statistics.edge_counts import cross, generalized, largest, weighted
 from crossedge.statistics.label_moments import Form
 from crossedge.statistics.label_moments import LabelMoments as LabelMoments
+from crossedge.statistics.mean_discrepancies import energy, energy_form, mmd, mmd_form
 
 Value = Callable[[torch.Tensor, torch.Tensor, LabelMoments], torch.Tensor]
+
+
+class WithinSums(NamedTuple):
+    """What labels make of W, one entry for each labelling."""
+
+    x: torch.Tensor  # R_x
+    y: torch.Tensor  # R_y
+    variance: torch.Tensor | None = None  # `mmd_variance`, for a studentized statistic
 
 
 @dataclass(frozen=True)
@@ -23,11 +33,16 @@ class Statistic:
     value: Value
     small_rejects: bool = False
     form: Callable[[LabelMoments], Form] | None = None  # if it is linear, but for a constant
+    studentized: bool = False  # divided by its standard deviation under the alternative
 
     @property
     def sign(self) -> int:
         """Of the statistic as evidence against equality."""
         return -1 if self.small_rejects else 1
+
+    def of(self, within: WithinSums, moments: LabelMoments) -> torch.Tensor:
+        value = self.value(within.x, within.y, moments)
+        return value if within.variance is None else value / torch.sqrt(within.variance)
 
 
 def _cross_form(_: LabelMoments) -> Form:
@@ -45,6 +60,9 @@ STATISTICS = {
         Statistic("weighted", "weighted edge count", weighted, False, _weighted_form),
         Statistic("generalized", "generalized edge count", generalized),
         Statistic("max", "max-type edge count", largest),
+        Statistic("mmd", "unbiased squared MMD", mmd, False, mmd_form),
+        Statistic("mmd_ratio", "squared MMD over its deviation", mmd, studentized=True),
+        Statistic("energy", "squared energy distance", energy, False, energy_form),
     )
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from crossedge.statistics.label_moments import Form, LabelMoments, Law
+from crossedge.statistics.label_moments import Form, LabelMoments
 
 
 def cross(x: torch.Tensor, y: torch.Tensor, moments: LabelMoments) -> torch.Tensor:
@@ -32,26 +32,29 @@ def generalized(x: torch.Tensor, y: torch.Tensor, moments: LabelMoments) -> torc
 
 
 def largest(x: torch.Tensor, y: torch.Tensor, moments: LabelMoments) -> torch.Tensor:
-    """The larger of the two z-scores, that of R_x - R_y without sign (Chu and Chen, 2019)."""
+    """The larger of the two z-scores, that of R_x - R_y without sign (Chu and Chen, 2019).
+
+    One that cannot vary is left out.
+    """
     together, apart = zscores(x, y, moments)
-    return torch.maximum(together, apart.abs())
+    forms = moments.weighted, moments.difference
+    varies = [moments.law(form).std > 0 for form in forms]
+    either = torch.where(varies[0], together, apart.abs())
+    return torch.where(varies[0] & varies[1], torch.maximum(together, apart.abs()), either)
 
 
 def zscores(
     x: torch.Tensor, y: torch.Tensor, moments: LabelMoments
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Of the weighted count and of R_x - R_y."""
-    r = 2 * (x + y) - moments.total
-    l = 2 * (x - y)  # noqa: E741
-    return (
-        zscore(r, l, moments.weighted, moments.law(moments.weighted)),
-        zscore(r, l, moments.difference, moments.law(moments.difference)),
-    )
+    return zscore(x, y, moments, moments.weighted), zscore(x, y, moments, moments.difference)
 
 
-def zscore(r: torch.Tensor, l: torch.Tensor, form: Form, law: Law) -> torch.Tensor:  # noqa: E741
+def zscore(x: torch.Tensor, y: torch.Tensor, moments: LabelMoments, form: Form) -> torch.Tensor:
     """(a R + b L - mean) / std; 0 where the form cannot vary."""
+    law = moments.law(form)
     varies = law.std > 0
     scale = torch.where(varies, law.std, 1.0)
-    score = (form.a * r + form.b * l - law.mean) / scale
+    value = form.a * (2 * (x + y) - moments.total) + form.b * 2 * (x - y)
+    score = (value - law.mean) / scale
     return torch.where(varies, score, torch.zeros_like(score))

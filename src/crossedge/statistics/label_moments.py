@@ -54,6 +54,8 @@ class LabelMoments:
     lll: torch.Tensor
     noise: torch.Tensor  # variances of R up to this are rounding errors
     rrrr: torch.Tensor | None = None  # if it was asked for
+    step_r: float = 0.0  # R moves in multiples of this
+    step_l: float = 0.0
 
     @property
     def mean_r(self) -> torch.Tensor:
@@ -78,6 +80,12 @@ class LabelMoments:
             torch.where(varies, torch.sqrt(safe), zero),
             torch.where(varies, third / safe**1.5, zero),
         )
+
+    def step(self, form: Form) -> float:
+        """In which a form of R or of L alone moves; 0 if it has none, or of both."""
+        if form.a and form.b:
+            return 0.0
+        return abs(form.a) * self.step_r + abs(form.b) * self.step_l
 
     def excess(self, form: Form) -> torch.Tensor | None:
         """The excess kurtosis of a form in R alone, where the fourth moment is known."""

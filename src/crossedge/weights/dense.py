@@ -33,6 +33,10 @@ class DenseWeights:
         """Sums of such weights have no common step."""
         return 0.0
 
+    @property
+    def degree_step(self) -> float:
+        return 0.0
+
     def dense(self) -> torch.Tensor:
         """W as an (n, n) tensor."""
         return self.matrix

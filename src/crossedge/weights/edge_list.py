@@ -82,6 +82,13 @@ class EdgeList:
             return 0.0
         return float(np.gcd.reduce(self.weight.astype(np.int64)))
 
+    @cached_property
+    def degree_step(self) -> float:
+        """Degrees differ by multiples of this."""
+        if not self.is_count:
+            return 0.0
+        return float(np.gcd.reduce(np.diff(self.degree.astype(np.int64)), initial=0))
+
     def dense(self) -> torch.Tensor:
         """W as an (n, n) tensor."""
         atoms = np.zeros((len(self.sizes), len(self.sizes)))

@@ -15,7 +15,8 @@ from crossedge.numerics.nearest_neighbours import neighbours_of_points, neighbou
 from crossedge.numerics.neighbour_marginals import neighbour_marginals
 from crossedge.weights.distinct import distinct
 from crossedge.weights.edge_list import EdgeList, Ints
-from crossedge.weights.family import GraphWeights, Temperature
+from crossedge.weights.family import Scale
+from crossedge.weights.graphs import GraphWeights
 from crossedge.weights.smoothed import smoothed_neighbours
 
 
@@ -50,7 +51,7 @@ class NearestNeighbours(GraphWeights):
     """
 
     k: int = 1
-    temperature: Temperature = 0.0
+    temperature: Scale = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()

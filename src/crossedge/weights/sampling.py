@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from crossedge.randomness import Rng, random_key
-from crossedge.weights.family import GraphWeights, check_weights
+from crossedge.weights.graphs import GraphWeights, check_graph
 
 
 def sample_edges(weights: GraphWeights, distances: torch.Tensor, rng: Rng = None) -> torch.Tensor:
@@ -37,7 +37,7 @@ def sample_edges(weights: GraphWeights, distances: torch.Tensor, rng: Rng = None
     >>> sorted(sorted(edge) for edge in edges.tolist())
     [[0, 1], [1, 2], [2, 3]]
     """
-    weights = check_weights(weights)
+    weights = check_graph(weights)
     weights.check_distances(distances)
     if distances.ndim != 2:
         raise ValueError(f"distances has shape {tuple(distances.shape)}: give one matrix, (n, n)")

@@ -17,7 +17,8 @@ from crossedge.numerics.tree_marginals import draw_smoothed_tree
 from crossedge.randomness import random_key
 from crossedge.weights.distinct import distinct
 from crossedge.weights.edge_list import EdgeList, Ints
-from crossedge.weights.family import GraphWeights, Temperature
+from crossedge.weights.family import Scale
+from crossedge.weights.graphs import GraphWeights
 from crossedge.weights.smoothed import smoothed_tree
 
 
@@ -48,7 +49,7 @@ class SpanningTree(GraphWeights):
             [0.0000, 0.7500, 0.7500, 0.0000]])
     """
 
-    temperature: Temperature = 0.0
+    temperature: Scale = 0.0
 
     @property
     def name(self) -> str:

@@ -1,0 +1,109 @@
+"""What neighbourhood graphs share: a temperature."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from crossedge.compiled import has_compiled_loops
+from crossedge.distances import Distances, matrix_distances
+from crossedge.weights.edge_list import EdgeList, Ints
+from crossedge.weights.family import (
+    PairWeights,
+    Scale,
+    Weights,
+    check_scale,
+    check_weights,
+    median_distance,
+    show_scale,
+)
+
+
+class GraphWeights(Weights):
+    """W as a graph on the pooled sample.
+
+    At temperature 0 the classical graph; above it the marginals of the paper's Gibbs measure,
+    eq. (2), as differentiable functions of the distances.
+    """
+
+    temperature: Scale
+
+    def __post_init__(self) -> None:
+        checked = check_scale(self.temperature, "temperature", zero=True)
+        object.__setattr__(self, "temperature", checked)
+
+    @property
+    def default_statistic(self) -> str:
+        return "cross"
+
+    @property
+    def is_smooth(self) -> bool:
+        values = self.temperature if isinstance(self.temperature, tuple) else (self.temperature,)
+        return any(value != 0 for value in values)
+
+    @property
+    def warmth(self) -> str:
+        """The temperature, in words."""
+        return show_scale(self.temperature, "temperature", "temperatures")
+
+    @abstractmethod
+    def classical_edges(self, distances: Distances) -> EdgeList:
+        """W at temperature 0 as a list of edges, without ever forming an n x n matrix."""
+
+    @abstractmethod
+    def smoothed(self, distances: torch.Tensor, temperatures: Sequence[float]) -> torch.Tensor:
+        """W at temperatures above 0, one for each of (batch, n, n) distances, in float64."""
+
+    @abstractmethod
+    def draw(self, distances: torch.Tensor, temperature: float, rng: np.random.Generator) -> Ints:
+        """(m, 2): the edges of a random neighbourhood, for (n, n) distances in float64."""
+
+    def temperatures(self, distances: torch.Tensor) -> tuple[float, ...]:
+        """In numbers; the median is that of the (n, n) distances off the diagonal."""
+        if self.temperature == "median":
+            return (median_distance(distances),)
+        if isinstance(self.temperature, tuple):
+            return tuple(float(value) for value in self.temperature)
+        return (float(self.temperature),)  # type: ignore[arg-type]
+
+    def pairs(self, distances: Distances) -> PairWeights:
+        if self.is_smooth:
+            return super().pairs(distances)
+        self.check_size(distances.n)
+        return self.classical_edges(distances)
+
+    def of_matrices(self, distances: torch.Tensor) -> torch.Tensor:
+        levels = zip(*(self.temperatures(matrix) for matrix in distances), strict=True)
+        parts = [self._at(temperatures, distances) for temperatures in levels]
+        return parts[0] if len(parts) == 1 else torch.stack(parts).mean(0)
+
+    def _at(self, temperatures: Sequence[float], distances: torch.Tensor) -> torch.Tensor:
+        if min(temperatures) > 0:
+            return self.smoothed(distances, temperatures)
+        if max(temperatures) == 0:
+            # a median of 0: all points are in one place, and the gradient is 0
+            return self._classical(distances) + (0 * distances if self.is_smooth else 0.0)
+        # medians, some of them 0
+        each = zip(temperatures, distances, strict=True)
+        return torch.cat([self._at([temperature], matrix[None]) for temperature, matrix in each])
+
+    def _classical(self, distances: torch.Tensor) -> torch.Tensor:
+        if not has_compiled_loops(distances):  # the twins of smoothed weights include their limit
+            return self.smoothed(distances.detach(), [0.0] * len(distances))
+        matrices = distances.detach().numpy()
+        return torch.stack(
+            [self.classical_edges(matrix_distances(matrix)).dense() for matrix in matrices]
+        )
+
+
+def check_graph(weights: object) -> GraphWeights:
+    """An instance of a family of graphs, or one clear line."""
+    if not isinstance(check_weights(weights), GraphWeights):
+        raise TypeError(
+            f"weights is {weights!r}, which is no graph: "
+            "give ce.SpanningTree() or ce.NearestNeighbours(k)"
+        )
+    return weights  # type: ignore[return-value]

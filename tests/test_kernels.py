@@ -1,0 +1,163 @@
+"""Kernel weights, and the statistics that belong to them."""
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+
+import crossedge as ce
+from crossedge.statistics.mean_discrepancies import mmd_variance
+
+KERNELS = [
+    ce.GaussianKernel(),
+    ce.GaussianKernel(0.7),
+    ce.GaussianKernel((0.5, 2.0)),
+    ce.LaplaceKernel(1.5),
+    ce.InverseMultiquadricKernel("median"),
+    ce.EnergyKernel(),
+]
+
+
+def samples(n_x=14, n_y=9, d=2, shift=0.6):
+    rng = np.random.default_rng(n_x)
+    return rng.normal(size=(n_x, d)), rng.normal(size=(n_y, d)) + shift
+
+
+def pooled(x, y):
+    points = np.concatenate([x, y])
+    return np.sqrt(((points[:, None] - points[None]) ** 2).sum(-1))
+
+
+def kernel_of(weights, distances):
+    """The definition, entry by entry."""
+    median = np.median(distances[np.triu_indices(len(distances), 1)])
+    if isinstance(weights, ce.EnergyKernel):
+        return -distances
+    h = weights.bandwidth
+    values = [median] if h == "median" else np.atleast_1d(h)
+    profile = {
+        ce.GaussianKernel: lambda r: np.exp(-(r**2) / 2),
+        ce.LaplaceKernel: lambda r: np.exp(-r),
+        ce.InverseMultiquadricKernel: lambda r: 1 / np.sqrt(1 + r**2),
+    }[type(weights)]
+    return np.mean([profile(distances / value) for value in values], axis=0)
+
+
+@pytest.mark.parametrize("weights", KERNELS, ids=repr)
+class TestKernel:
+    def test_weights_are_the_kernel_off_the_diagonal(self, weights):
+        distances = pooled(*samples())
+        W = weights(torch.as_tensor(distances))
+        expected = kernel_of(weights, distances)
+        np.fill_diagonal(expected, 0.0)
+        np.testing.assert_allclose(W, expected, rtol=1e-12)
+        batch = weights(torch.as_tensor(np.stack([distances, 2 * distances])))
+        np.testing.assert_array_equal(batch[0], W)
+
+    def test_mmd_is_a_double_sum_over_distinct_pairs(self, weights):
+        x, y = samples()
+        K = kernel_of(weights, pooled(x, y))
+        n_x, n_y = len(x), len(y)
+        xx, yy, xy = K[:n_x, :n_x], K[n_x:, n_x:], K[:n_x, n_x:]
+        off = ~np.eye(n_x, dtype=bool), ~np.eye(n_y, dtype=bool)
+        expected = xx[off[0]].mean() + yy[off[1]].mean() - 2 * xy.mean()
+        found = ce.two_sample(x, y, weights, statistic="mmd", n_resamples=99, rng=0)
+        assert found.statistic == pytest.approx(expected, rel=1e-10)
+        assert found.null_mean == pytest.approx(0.0, abs=1e-12)  # unbiased
+        assert found.null_std == pytest.approx(
+            ce.two_sample(x, y, weights, statistic="mmd", rng=0).null_distribution.std(), rel=0.03
+        )
+
+    def test_the_weighted_count_is_the_same_test(self, weights):
+        x, y = samples()
+        one, other = (
+            ce.two_sample(x, y, weights, statistic=statistic, n_resamples=999, rng=0)
+            for statistic in ("mmd", "weighted")
+        )
+        assert one.pvalue == other.pvalue
+        assert one.zscore == pytest.approx(other.zscore, rel=1e-9)
+
+    def test_smooth_pvalues_are_near_those_of_permutations(self, weights):
+        x, y = samples(40, 30, shift=0.35)
+        drawn = ce.two_sample(x, y, weights, rng=0)
+        smooth = ce.two_sample(x, y, weights, null="pearson3")
+        assert smooth.pvalue == pytest.approx(drawn.pvalue, rel=0.25, abs=0.002)
+
+    @pytest.mark.parametrize("standardize", [True, False, "pearson3"])
+    def test_loss(self, weights, standardize):
+        loss = ce.TwoSampleLoss(weights, standardize=standardize)
+        x, y = (torch.as_tensor(part) for part in samples())
+        if "median" not in repr(weights):  # which derivatives take as given
+            assert torch.autograd.gradcheck(lambda y: loss(x, y), (y.requires_grad_(),))
+        far, near = loss(x, y + 2), loss(x, y - 0.6)
+        assert far > near
+
+    def test_extremes_are_finite(self, weights):
+        for scale in (1e-200, 1e150):
+            points = torch.as_tensor(np.concatenate(samples()) * scale).requires_grad_()
+            loss = ce.TwoSampleLoss(weights)(points[:14], points[14:])
+            loss.backward()
+            assert torch.isfinite(loss)
+            assert torch.isfinite(points.grad).all()
+
+
+def test_energy_is_the_square_of_scipys():
+    rng = np.random.default_rng(0)
+    for n_x, n_y in ((5, 5), (1, 7), (20, 11)):
+        x, y = rng.normal(size=n_x), rng.normal(size=n_y) + 1
+        found = ce.two_sample(x, y, ce.EnergyKernel(), n_resamples=9, rng=0)
+        assert found.statistic == pytest.approx(stats.energy_distance(x, y) ** 2, rel=1e-10)
+
+
+def test_the_variance_of_mmd_is_that_of_fresh_samples():
+    """By simulation, under the alternative, where the first order decides."""
+    rng = np.random.default_rng(0)
+    kernel, n_x, n_y = ce.GaussianKernel(1.0), 60, 40
+    values, variances = [], []
+    for _ in range(600):
+        x, y = rng.normal(size=(n_x, 1)), rng.normal(size=(n_y, 1)) * 1.5 + 1.5
+        W = kernel(torch.as_tensor(pooled(x, y)))
+        in_x = (torch.arange(n_x + n_y) < n_x).double()[:, None]
+        variances.append(float(mmd_variance(W, in_x)))
+        K = W.numpy()
+        values.append(
+            K[:n_x, :n_x].sum() / (n_x * (n_x - 1))
+            + K[n_x:, n_x:].sum() / (n_y * (n_y - 1))
+            - 2 * K[:n_x, n_x:].mean()
+        )
+    assert np.mean(variances) == pytest.approx(np.var(values), rel=0.15)
+
+
+def test_the_ratio_is_mmd_over_its_deviation_and_has_a_permutation_null():
+    x, y = samples(30, 20, shift=1.2)
+    found = ce.two_sample(x, y, ce.GaussianKernel(), statistic="mmd_ratio", n_resamples=999, rng=0)
+    plain = ce.two_sample(x, y, ce.GaussianKernel(), n_resamples=9, rng=0)
+    W = ce.GaussianKernel()(torch.as_tensor(pooled(x, y)))
+    in_x = (torch.arange(50) < 30).double()[:, None]
+    expected = plain.statistic / float(mmd_variance(W, in_x)) ** 0.5
+    assert found.statistic == pytest.approx(expected, rel=1e-9)
+    assert found.pvalue < 0.05
+    loss = ce.TwoSampleLoss(ce.GaussianKernel(1.0), "mmd_ratio")
+    a, b = (torch.as_tensor(part) for part in (x, y))
+    assert torch.autograd.gradcheck(lambda b: loss(a, b), (b.requires_grad_(),))
+    for null in ("normal", "pearson3"):
+        with pytest.raises(ValueError, match="not known"):
+            ce.two_sample(x, y, ce.GaussianKernel(), statistic="mmd_ratio", null=null)
+
+
+@pytest.mark.parametrize("bandwidth", [0, -1.0, "mean", None, []])
+def test_bandwidths_must_be_positive(bandwidth):
+    with pytest.raises((TypeError, ValueError), match="bandwidth"):
+        ce.GaussianKernel(bandwidth)
+
+
+def test_kernels_are_no_graphs():
+    x, y = samples()
+    with pytest.raises(TypeError, match="no graph"):
+        ce.divergence(x, y, ce.GaussianKernel())
+
+
+def test_a_median_of_zero_is_that_of_points_that_differ():
+    x, y = np.zeros((20, 1)), np.concatenate([np.zeros(9), [1.0]])[:, None]
+    distances = torch.as_tensor(pooled(x, y))
+    assert float(ce.GaussianKernel()(distances)[0, -1]) == pytest.approx(np.exp(-0.5))
