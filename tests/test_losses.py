@@ -21,6 +21,8 @@ KINDS = [
     ("weighted", "pearson3"),
     ("generalized", True),
     ("generalized", "normal"),
+    ("fisher", True),
+    ("fisher", "pearson3"),
     ("max", True),
     ("max", "pearson3"),
 ]

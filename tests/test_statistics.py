@@ -17,7 +17,7 @@ from crossedge.null.laws import exact_law
 from crossedge.null.moments import label_moments
 from crossedge.null.permutations import permute, within_sums
 from crossedge.null.pvalues import log_tail, smooth_pvalue
-from crossedge.null.tails import log_four_moment_tail, log_pearson3_tail
+from crossedge.numerics.tails import log_four_moment_tail, log_pearson3_tail
 from crossedge.statistics import STATISTICS
 from crossedge.weights import DenseWeights
 from test_null import bits, random_graph
@@ -25,6 +25,8 @@ from test_null import bits, random_graph
 SIZES = st.integers(1, 5)
 
 
+SMOOTH = ["normal", "pearson3"]
+REFUSED = [("generalized", "pearson3"), ("fisher", "normal")]
 PLAIN = [name for name, statistic in STATISTICS.items() if not statistic.studentized]
 
 
@@ -140,7 +142,7 @@ def test_smooth_pvalues_are_near_those_of_permutations(statistic, weights):
     x, y = rng.normal(size=(60, 2)), rng.normal(size=(90, 2)) * [1.15, 1.1]
     options = {"statistic": statistic, "rng": 0}
     exact = ce.two_sample(x, y, weights, n_resamples=99_999, **options)
-    nulls = ["normal"] if statistic == "generalized" else ["normal", "pearson3"]
+    nulls = {"generalized": ["normal"], "fisher": ["pearson3"]}.get(statistic, SMOOTH)
     found = [ce.two_sample(x, y, weights, null=null, **options) for null in nulls]
     for one in found:
         assert one.statistic == pytest.approx(exact.statistic)
@@ -314,7 +316,7 @@ def test_log_tails_have_gradients():
 def test_smooth_pvalues_have_gradients():
     for statistic in STATISTICS.values():
         for null in ("normal", "pearson3"):
-            if statistic.studentized or (statistic.name == "generalized" and null == "pearson3"):
+            if statistic.studentized or (statistic.name, null) in REFUSED:
                 continue
 
             def log_p(upper, statistic=statistic, null=null):
@@ -352,11 +354,27 @@ def test_a_regular_graph_has_one_degree_of_freedom():
     assert found.pvalue == pytest.approx(expected, rel=1e-9)
 
 
-def test_pearson3_is_refused_where_there_is_no_theory():
-    with pytest.raises(ValueError, match="does not go with statistic='generalized'"):
-        ce.two_sample(
-            [1, 2, 3], [4, 5], ce.SpanningTree(), statistic="generalized", null="pearson3"
-        )
+@pytest.mark.parametrize(("statistic", "null"), REFUSED)
+def test_laws_are_refused_where_there_is_no_theory(statistic, null):
+    with pytest.raises(ValueError, match=f"does not go with statistic='{statistic}'"):
+        ce.two_sample([1, 2, 3], [4, 5], ce.SpanningTree(), statistic=statistic, null=null)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.3, "median"])
+@pytest.mark.parametrize("n_x", [50, 20])
+def test_fishers_rule_is_nearer_to_its_law_than_the_sum_of_squares(n_x, temperature):
+    """Smooth weights are skewed under the null, which the generalized count does not know."""
+    rng = np.random.default_rng(n_x)
+    x, y = rng.normal(size=(n_x, 3)), rng.normal(size=(100 - n_x, 3))
+    weights = ce.NearestNeighbours(3, temperature)
+
+    def nominal(statistic, degrees, p):
+        drawn = ce.two_sample(x, y, weights, statistic=statistic, n_resamples=50_000, rng=0)
+        return stats.chi2.sf(np.quantile(drawn.null_distribution, 1 - p), degrees) / p
+
+    assert nominal("fisher", 4, 0.05) == pytest.approx(1, abs=0.25)
+    one, other = nominal("fisher", 4, 0.001), nominal("generalized", 2, 0.001)
+    assert abs(math.log(one)) < min(1, abs(math.log(other)))
 
 
 def test_moments_of_the_largest_are_those_of_its_law():

@@ -122,7 +122,7 @@ def two_sample(
         log_pvalue = float(smooth_pvalue(chosen, null, within.x, within.y, moments))
         pvalue = max(math.exp(log_pvalue), sys.float_info.min)
         law = law or asymptotic_law(chosen, null, moments)
-        how = f"{'chi-square' if chosen.name == 'generalized' else null} approximation"
+        how = f"{'chi-square' if chosen.name in ('generalized', 'fisher') else null} approximation"
     mean, std, skewness = (float(value) for value in law)
     return TwoSampleResult(
         statistic=observed,

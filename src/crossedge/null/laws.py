@@ -38,8 +38,8 @@ def asymptotic_law(statistic: Statistic, null: str, moments: LabelMoments) -> La
     together, apart = (bool(law.std > 0) for law in laws)
     if not (together or apart):
         return _law(0.0, 0.0, 0.0)
-    if statistic.name == "generalized":
-        degrees = together + apart
+    if statistic.name in ("generalized", "fisher"):
+        degrees = (together + apart) * (2 if statistic.name == "fisher" else 1)
         return _law(degrees, math.sqrt(2 * degrees), math.sqrt(8 / degrees))
     edges = torch.linspace(-12.0, 40.0, 5201, dtype=torch.float64)
     below = torch.ones_like(edges)

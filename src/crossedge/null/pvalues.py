@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from crossedge.null.tails import log_four_moment_tail, log_normal_tail, log_pearson3_tail
+from crossedge.numerics.tails import log_four_moment_tail, log_normal_tail, log_pearson3_tail
 from crossedge.statistics import Statistic
 from crossedge.statistics.edge_counts import zscore
 from crossedge.statistics.label_moments import Form, LabelMoments
@@ -56,6 +56,8 @@ def smooth_pvalue(
     value = statistic.value(x, y, moments)
     if statistic.name == "generalized":
         return _log_chi_square_tail(value, sum(varies))
+    if statistic.name == "fisher":
+        return _log_chi_square_tail(value, 2 * sum(varies))
     # max: 1 - P(neither is as large), by the two being nearly independent
     logs = []
     if varies[0]:
@@ -79,10 +81,15 @@ def check_law(statistic: Statistic, law: object, argument: str) -> None:
             f"{argument}={law!r} does not go with statistic={statistic.name!r}, whose law under "
             f"equality is not known: choose null='permutation', or statistic='mmd'"
         )
+    if law == "normal" and statistic.name == "fisher":
+        raise ValueError(
+            f"{argument}='normal' does not go with statistic='fisher', made of gamma laws: "
+            f"choose {argument}='pearson3'"
+        )
     if law == "pearson3" and statistic.name == "generalized":
         raise ValueError(
             f"{argument}='pearson3' does not go with statistic='generalized', which is not linear "
-            f"in the edge counts: choose {argument}='normal' (chi-square), or statistic='max'"
+            f"in the edge counts: choose {argument}='normal' (chi-square), or statistic='fisher'"
         )
 
 
@@ -96,11 +103,13 @@ def check_null(statistic: Statistic, null: object) -> str:
 
 
 def _log_chi_square_tail(value: torch.Tensor, degrees: int) -> torch.Tensor:
-    """The logarithm of P(X >= value), for 0, 1 or 2 degrees of freedom."""
+    """The logarithm of P(X >= value), for 0, 1, 2 or 4 degrees of freedom."""
     if degrees == 0:
         return 0 * value
     if degrees == 2:
         return -value / 2
+    if degrees == 4:
+        return torch.log1p(value / 2) - value / 2
     positive = value > 0
     root = torch.sqrt(torch.where(positive, value, 1.0))
     tail = math.log(2) + log_normal_tail(root)

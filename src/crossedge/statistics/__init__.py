@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import torch
 
-from crossedge.statistics.edge_counts import cross, generalized, largest, weighted
+from crossedge.statistics.edge_counts import cross, fisher, generalized, largest, weighted
 from crossedge.statistics.label_moments import Form
 from crossedge.statistics.label_moments import LabelMoments as LabelMoments
 from crossedge.statistics.mean_discrepancies import energy, energy_form, mmd, mmd_form
@@ -60,6 +60,7 @@ STATISTICS = {
         Statistic("weighted", "weighted edge count", weighted, False, _weighted_form),
         Statistic("generalized", "generalized edge count", generalized),
         Statistic("max", "max-type edge count", largest),
+        Statistic("fisher", "edge counts combined by Fisher's rule", fisher),
         Statistic("mmd", "unbiased squared MMD", mmd, False, mmd_form),
         Statistic("mmd_ratio", "squared MMD over its deviation", mmd, studentized=True),
         Statistic("energy", "squared energy distance", energy, False, energy_form),
