@@ -17,7 +17,7 @@ from crossedge.null.laws import exact_law
 from crossedge.null.moments import label_moments
 from crossedge.null.permutations import permute, within_sums
 from crossedge.null.pvalues import log_tail, smooth_pvalue
-from crossedge.numerics.tails import log_four_moment_tail, log_pearson3_tail
+from crossedge.numerics.tails import log_four_moment_tail, log_pearson3_tail, log_pearson3_tails
 from crossedge.statistics import STATISTICS
 from crossedge.weights import DenseWeights
 from test_null import bits, random_graph
@@ -304,6 +304,17 @@ def test_the_largest_score_leaves_out_what_cannot_vary():
         )
         assert found.statistic < -6
         assert found.pvalue > 0.999
+
+
+@pytest.mark.parametrize("skewness", [0.0, 0.011, 0.3, 1.2, 2.5, -0.02, -0.4, -2.5])
+def test_tables_of_log_tails(skewness):
+    z = torch.randn(5000, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) * 4
+    g = torch.tensor(skewness, dtype=torch.float64)
+    found, exact = log_pearson3_tails(z, g), log_pearson3_tail(z, g)
+    error = ((found - exact) / (1 + exact.abs())).abs()
+    assert error.quantile(0.9) < 1e-7
+    assert error.max() < 0.03  # at the kinks
+    assert torch.equal(log_pearson3_tails(z[7:8], g), found[7:8])
 
 
 def test_log_tails_have_gradients():

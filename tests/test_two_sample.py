@@ -186,7 +186,6 @@ def test_the_answer_is_frozen_and_readable():
 
 GOOD = dict(zip("xy", null_samples(0), strict=True)) | {"weights": ce.SpanningTree()}
 BAD_OPTIONS = {
-    "no weights": ({"weights": None}, "weights is missing"),
     "weights by name": ({"weights": "mst"}, "weights is of type str"),
     "a class": (
         {"weights": ce.SpanningTree},

@@ -92,15 +92,17 @@ def plot_null(result: TwoSampleResult, ax: Axes | None = None) -> Axes:
     grid = result.null_mean + result.null_std * np.linspace(-4.5, 4.5, 200)
     if result.null_distribution is not None:
         values = result.null_distribution
-        width = max(1.0, np.ceil(np.ptp(values) / 40))  # whole numbers in each bin, equally many
-        bins = np.arange(np.floor(values.min()) - 0.5, values.max() + width, width)
-        ax.hist(values, bins=list(bins), density=True, color=QUIET, alpha=0.6)
+        bins = list(np.linspace(values.min(), values.max() + 1e-12, 41))
+        if (values == np.rint(values)).all():  # as many whole numbers in each bin
+            width = max(1.0, np.ceil(np.ptp(values) / 40))
+            bins = list(np.arange(values.min() - 0.5, values.max() + width, width))
+        ax.hist(values, bins=bins, density=True, color=QUIET, alpha=0.6)
     if result.null_std:
         bell = np.exp(-0.5 * ((grid - result.null_mean) / result.null_std) ** 2)
         ax.plot(grid, bell / (result.null_std * np.sqrt(2 * np.pi)), color="black", lw=0.8)
     ax.axvline(result.statistic, color=CROSS_COLOUR, lw=2)
     ax.set_yticks([])
-    ax.set_xlabel("edges that cross")
+    ax.set_xlabel("edges that cross" if "cross-edge" in result.method else "statistic")
     ax.set_title(f"z = {result.zscore:.2f},  p = {result.pvalue:.3g}", fontsize=10)
     return ax
 

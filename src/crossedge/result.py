@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from crossedge.weights import Weights
+
 LOG_LEAST = -700.0  # below, the p-value itself is the least that a float can be
+
+
+class Member(NamedTuple):
+    """What one pair of weights and a statistic found, as a part of an adaptive test."""
+
+    weights: Weights
+    statistic: str
+    log_pvalue: float  # by its smooth law: the evidence that it brought
+    pvalue: float  # by the labellings, as if it were the only one
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,6 +46,9 @@ class TwoSampleResult:
         The sizes of the samples.
     method : str
         What was done, in words.
+    members : tuple
+        Of an adaptive test: weights, statistic, log_pvalue and pvalue of each part, as if it were
+        alone. The p-value of the whole pays for their number.
     """
 
     statistic: float
@@ -47,8 +62,15 @@ class TwoSampleResult:
     n_x: int
     n_y: int
     method: str
+    members: tuple[Member, ...] = ()
+
+    @property
+    def strongest(self) -> Member | None:
+        """The member of an adaptive test that brought the most evidence."""
+        return min(self.members, key=lambda member: member.log_pvalue, default=None)
 
     def __repr__(self) -> str:
+        lead = self.strongest
         return "\n".join(
             [
                 f"two-sample test: {self.method}",
@@ -59,4 +81,5 @@ class TwoSampleResult:
                 f"  p-value    {self.pvalue:.4g}"
                 + (f"  (log {self.log_pvalue:.4g})" if self.log_pvalue < LOG_LEAST else ""),
             ]
+            + ([f"  carried by {lead.weights.name}, {lead.statistic}"] if lead else [])
         )

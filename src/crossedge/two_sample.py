@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import math
-import sys
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, SupportsIndex
 
+from crossedge.adaptive import adaptive_test
 from crossedge.distances import Distance, pooled_distances
-from crossedge.null.laws import asymptotic_law, exact_law, rounding, sample_law
-from crossedge.null.moments import label_moments
-from crossedge.null.permutations import observe, permute
-from crossedge.null.pvalues import check_null, smooth_pvalue
+from crossedge.null.pvalues import check_null
 from crossedge.randomness import Rng, check_rng
 from crossedge.result import TwoSampleResult
+from crossedge.single import single_test
 from crossedge.statistics import statistic_named
 from crossedge.weights import Weights
 from crossedge.weights.family import check_weights
+
+MOST = 10**9  # labellings
 
 
 def two_sample(
     x: Any,
     y: Any,
-    weights: Weights | None = None,
+    weights: Weights | Sequence[Weights] | None = None,
     *,
     statistic: str | None = None,
     null: str = "permutation",
@@ -40,21 +40,26 @@ def two_sample(
         their columns. With distance="precomputed", x is the (n, n) matrix of distances between all
         points, and y tells which rows are the second sample: their number, if they are the last
         ones, or a boolean mask.
-    weights : SpanningTree or NearestNeighbours
-        Which points of the pooled sample are neighbours; smoothed if its temperature is above 0,
-        which needs the memory of an n x n matrix.
-    statistic : "cross", "weighted", "generalized" or "max"
-        "cross", the default, is the weight of the edges that join the two samples; few of them
-        speak against equality. The others are large where the samples differ. "weighted" is the
-        weight of edges inside the samples, fair to samples of unequal size; "generalized" also
+    weights : SpanningTree, NearestNeighbours, GaussianKernel, ..., or several of them
+        Which points of the pooled sample are neighbours, and how much. With several, the adaptive
+        test over all; without any, the adaptive test over neighbourhoods from a few points to the
+        whole sample, chosen by the pooled sample. Weights other than graphs at temperature 0 need
+        the memory of an n x n matrix; above 4,000 points the default does without them.
+    statistic : str
+        "cross", the default of graphs, is the weight of the edges that join the two samples; few of
+        them speak against equality. The others are large where the samples differ. "weighted" is
+        the weight of edges inside the samples, fair to samples of unequal size; "generalized" also
         rejects where one sample has too many and the other too few of them, as after a change of
-        scale; "max" does so with more power where only one of the two happens.
+        scale; "max" does so with more power where only one of the two happens; "fisher" adds up the
+        evidence of both. "mmd", the default of kernels, is the unbiased estimate of the squared
+        MMD; "mmd_ratio" that over its standard deviation; "energy", the default of EnergyKernel,
+        the squared energy distance. The adaptive test takes "weighted" and "fisher".
     null : "permutation", "normal" or "pearson3"
         Relabel the pooled sample at random (or in all ways, if these are no more than n_resamples
-        and ten million),
-        or compare with a law that has the exact mean and variance over all labellings: the normal
-        (for "generalized", chi-square), or a gamma law with the exact skewness as well ("cross", up
-        to 4,000 points: also the exact fourth moment).
+        and ten million), or compare with a law that has the exact mean and variance over all
+        labellings: the normal (for "generalized", chi-square, which fits classical graphs only), or
+        a gamma law with the exact skewness as well ("cross" and up to 4,000 points: also the exact
+        fourth moment).
     n_resamples : int
         How many random labellings, if the null is "permutation".
     distance : float, callable or "precomputed"
@@ -73,6 +78,8 @@ def two_sample(
     >>> import crossedge as ce
     >>> rng = np.random.default_rng(0)
     >>> x, y = rng.normal(size=(100, 3)), rng.normal(size=(80, 3)) + [1, 0, 0]
+    >>> print(f"{ce.two_sample(x, y, rng=1).pvalue:.4f}")
+    0.0001
     >>> ce.two_sample(x, y, ce.SpanningTree(), rng=1)
     two-sample test: minimum spanning tree, cross-edge count, 9,999 random labellings
       samples    100 and 80 points
@@ -80,60 +87,43 @@ def two_sample(
       z-score    -1.8
       p-value    0.0414
     """
-    weights = check_weights(weights)
-    chosen = statistic_named(weights.default_statistic if statistic is None else statistic)
+    one = several = None
+    if isinstance(weights, Sequence) and not isinstance(weights, str):
+        several = [check_weights(each) for each in weights]
+        if not several:
+            raise ValueError("weights is an empty sequence: give one at least, or None")
+    elif weights is not None:
+        one = check_weights(weights)
+    if statistic is None and one is not None:
+        statistic = one.default_statistic
+    chosen = None if statistic is None else statistic_named(statistic)
     null = check_null(chosen, null)
-    if isinstance(n_resamples, bool) or not isinstance(n_resamples, Integral):
-        raise TypeError(f"n_resamples={n_resamples!r} is not an integer: give a whole number")
+    resamples = _count(n_resamples, "n_resamples")
+    stop = None if early_stopping is None else _count(early_stopping, "early_stopping")
     check_rng(rng)
-    if n_resamples < 1:
-        raise ValueError(f"n_resamples={n_resamples} is too small: give at least 1")
-    if int(n_resamples) > 10**9:
-        raise ValueError(f"n_resamples={n_resamples} is too large: give at most a billion")
-
-    if early_stopping is not None:
-        if isinstance(early_stopping, bool) or not isinstance(early_stopping, Integral):
-            raise TypeError(f"early_stopping={early_stopping!r} is not an integer: give a count")
-        if early_stopping < 1:
-            raise ValueError(f"early_stopping={early_stopping} is too small: give at least 1")
-
-    samples, distances = pooled_distances(x, y, distance)
-    pairs = weights.pairs(distances)
-    moments = label_moments(pairs, samples.n_x, samples.n_y, fourth=null == "pearson3")
-    within = observe(pairs, samples.in_x, chosen.studentized)
-    observed = float(chosen.of(within, moments))
-    law = exact_law(chosen, moments)
-    drawn = None
-    if null == "permutation":
-        # values that are equal but for rounding must count as equal
-        tolerance = rounding(chosen, moments, observed)
-        limit = chosen.sign * observed - tolerance
-        stop = None if early_stopping is None else (int(early_stopping), limit)
-        drawn = permute(pairs, chosen, moments, int(n_resamples), rng, stop)
-        pvalue = drawn.pvalue(observed, chosen.sign, tolerance)
-        log_pvalue = math.log(pvalue)
-        law = law or (
-            asymptotic_law(chosen, "normal", moments) if drawn.stopped else sample_law(drawn.values)
+    if one is not None and chosen is not None:
+        samples, distances = pooled_distances(x, y, distance)
+        return single_test(one, chosen, null, samples, distances, resamples, rng, stop)
+    for argument, given in (("null", null != "permutation"), ("early_stopping", stop is not None)):
+        if given:
+            raise ValueError(
+                f"{argument} does not go with the adaptive test, which must see all labellings: "
+                "leave it out, or give one family of weights"
+            )
+    if chosen is not None and chosen.studentized:
+        raise ValueError(
+            f"statistic={chosen.name!r} does not go with the adaptive test, which compares "
+            "statistics by their laws: choose another, or give one family of weights"
         )
-        count = f"{len(drawn.values):,}"
-        how = f"all {count} labellings" if drawn.exact else f"{count} random labellings"
-        how += ", stopped early" if drawn.stopped else ""
-    else:
-        log_pvalue = float(smooth_pvalue(chosen, null, within.x, within.y, moments))
-        pvalue = max(math.exp(log_pvalue), sys.float_info.min)
-        law = law or asymptotic_law(chosen, null, moments)
-        how = f"{'chi-square' if chosen.name in ('generalized', 'fisher') else null} approximation"
-    mean, std, skewness = (float(value) for value in law)
-    return TwoSampleResult(
-        statistic=observed,
-        pvalue=pvalue,
-        log_pvalue=log_pvalue,
-        zscore=(observed - mean) / std if std else 0.0,
-        null_mean=mean,
-        null_std=std,
-        null_skewness=skewness,
-        null_distribution=None if drawn is None else drawn.values,
-        n_x=samples.n_x,
-        n_y=samples.n_y,
-        method=f"{weights.name}, {chosen.title}, {how}",
-    )
+    samples, distances = pooled_distances(x, y, distance)
+    return adaptive_test(several, chosen, samples, distances, resamples, rng)
+
+
+def _count(value: SupportsIndex, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name}={value!r} is not an integer: give a whole number")
+    if value < 1:
+        raise ValueError(f"{name}={value} is too small: give at least 1")
+    if int(value) > MOST:
+        raise ValueError(f"{name}={value} is too large: give at most a billion")
+    return int(value)

@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from crossedge.numerics.tails import log_four_moment_tail, log_normal_tail, log_pearson3_tail
+from crossedge.numerics.tails import log_four_moment_tail, log_normal_tail, log_pearson3_tails
 from crossedge.statistics import Statistic
 from crossedge.statistics.edge_counts import zscore
 from crossedge.statistics.label_moments import Form, LabelMoments
@@ -21,7 +21,7 @@ def log_tail(
     if null == "normal":
         return log_normal_tail(z)
     if excess is None:
-        return log_pearson3_tail(z, skewness)
+        return log_pearson3_tails(z, skewness)
     return log_four_moment_tail(z, skewness, excess)
 
 
@@ -93,12 +93,13 @@ def check_law(statistic: Statistic, law: object, argument: str) -> None:
         )
 
 
-def check_null(statistic: Statistic, null: object) -> str:
+def check_null(statistic: Statistic | None, null: object) -> str:
     if not isinstance(null, str) or null not in ("permutation", *SMOOTH):
         raise ValueError(
             f"null={null!r} is unknown: choose from 'permutation', 'normal', 'pearson3'"
         )
-    check_law(statistic, null, "null")
+    if statistic is not None:
+        check_law(statistic, null, "null")
     return null
 
 

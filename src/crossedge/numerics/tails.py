@@ -21,6 +21,12 @@ DROP = 46.0  # where the density is e^-46 of what it was, the rest does not coun
 STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
 NARROW, WIDE = 0.3, 0.8  # between these z, four moments take over from three
 LARGEST_SHARE = 0.7  # of a normal part in the variance
+MESH = 1 / 16  # between the entries of tables
+NONE, LITTLE = (
+    1e-9,
+    0.01,
+)  # skewness as good as none, and below which incomplete gamma functions lose digits
+LOG_RANGE = -600.0
 STEEP = -1.5  # skewness, below which a gamma law turned round may rise up to its end
 REACH = 0.9  # of the way to the end of a beta law; from there on the tail falls as it does there
 
@@ -29,6 +35,55 @@ def log_normal_tail(z: torch.Tensor) -> torch.Tensor:
     """The logarithm of P(Z >= z)."""
     tail: torch.Tensor = torch.special.log_ndtr(-z)
     return tail
+
+
+def log_pearson3_tails(z: torch.Tensor, skewness: torch.Tensor) -> torch.Tensor:
+    """`log_pearson3_tail` for many z and one skewness, by a table unless gradients are asked for.
+
+    Its entries are MESH apart, and cubic in between, where the slope is minus the hazard: good to
+    1e-7, but for kinks where a law ends. A value depends on its z alone, so equal ones stay equal.
+    """
+    if z.requires_grad or skewness.requires_grad:
+        return log_pearson3_tail(z, skewness)
+    cell = torch.floor(z / MESH)
+    nodes = torch.unique(torch.cat([cell.reshape(-1), cell.reshape(-1) + 1]))
+    tails, slopes = _table(MESH * nodes, skewness)
+    slopes = MESH * slopes
+    left = torch.searchsorted(nodes, cell)
+    u = z / MESH - cell
+    v = 1 - u
+    found: torch.Tensor = (
+        v * v * (1 + 2 * u) * tails[left]
+        + u * u * (1 + 2 * v) * tails[left + 1]
+        + u * v * (v * slopes[left] - u * slopes[left + 1])
+    )
+    return found
+
+
+def _table(z: torch.Tensor, skewness: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Log tails and their slopes; by incomplete gamma functions, where these do not underflow."""
+    g = float(skewness)
+    tails, slopes = torch.empty_like(z), torch.empty_like(z)
+    plain = torch.zeros_like(z, dtype=torch.bool)
+    if abs(g) < NONE:
+        tails = log_normal_tail(z)
+        return tails, -torch.exp(-(z**2) / 2 - math.log(2 * math.pi) / 2 - tails)
+    if abs(g) > LITTLE:
+        shape, y = 4 / g**2, (4 / g**2 * (1 + z * g / 2)).clamp(min=0.0)
+        above, below = torch.special.gammaincc, torch.special.gammainc
+        upper, lower = (above, below) if g > 0 else (below, above)
+        k = torch.full_like(y, shape)
+        tails = torch.where(lower(k, y) < 0.5, torch.log1p(-lower(k, y)), torch.log(upper(k, y)))
+        slopes = -torch.exp(_log_gamma_density(z, skewness) - tails)
+        plain = (tails > LOG_RANGE) & (1 + z * g / 2 > 1 - REACH)
+    rest = z[~plain]
+    if len(rest):
+        with torch.enable_grad():
+            leaf = rest.requires_grad_()
+            found = log_pearson3_tail(leaf, skewness)
+            (slopes[~plain],) = torch.autograd.grad(found.sum(), leaf)
+        tails[~plain] = found.detach()
+    return tails, slopes
 
 
 def log_pearson3_tail(z: torch.Tensor, skewness: torch.Tensor) -> torch.Tensor:

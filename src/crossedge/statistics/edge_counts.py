@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from crossedge.numerics.tails import log_pearson3_tail
+from crossedge.numerics.tails import log_pearson3_tails
 from crossedge.statistics.label_moments import Form, LabelMoments
 
 
@@ -55,7 +55,7 @@ def fisher(x: torch.Tensor, y: torch.Tensor, moments: LabelMoments) -> torch.Ten
     value = 0 * together
     first, second = moments.law(moments.weighted), moments.law(moments.difference)
     if bool(first.std > 0):
-        value = value - 2 * log_pearson3_tail(together, first.skewness)
+        value = value - 2 * log_pearson3_tails(together, first.skewness)
     if bool(second.std > 0):
         value = value - 2 * log_both_tails(apart.abs(), second.skewness)
     return value
@@ -63,7 +63,7 @@ def fisher(x: torch.Tensor, y: torch.Tensor, moments: LabelMoments) -> torch.Ten
 
 def log_both_tails(z: torch.Tensor, skewness: torch.Tensor) -> torch.Tensor:
     """The logarithm of P(Z >= z) + P(Z <= -z), for a gamma law."""
-    above, below = log_pearson3_tail(z, skewness), log_pearson3_tail(z, -skewness)
+    above, below = log_pearson3_tails(z, skewness), log_pearson3_tails(z, -skewness)
     return torch.logaddexp(above, below).clamp(max=0.0)
 
 

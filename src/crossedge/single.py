@@ -1,0 +1,70 @@
+"""One family of weights, one statistic, one null."""
+
+from __future__ import annotations
+
+import math
+import sys
+
+from crossedge.distances import Distances
+from crossedge.null.laws import asymptotic_law, exact_law, rounding, sample_law
+from crossedge.null.moments import label_moments
+from crossedge.null.permutations import observe, permute
+from crossedge.null.pvalues import smooth_pvalue
+from crossedge.randomness import Rng
+from crossedge.result import TwoSampleResult
+from crossedge.samples import Samples
+from crossedge.statistics import Statistic
+from crossedge.weights import Weights
+
+
+def single_test(
+    weights: Weights,
+    statistic: Statistic,
+    null: str,
+    samples: Samples,
+    distances: Distances,
+    n_resamples: int,
+    rng: Rng,
+    early_stopping: int | None,
+) -> TwoSampleResult:
+    pairs = weights.pairs(distances)
+    moments = label_moments(pairs, samples.n_x, samples.n_y, fourth=null == "pearson3")
+    within = observe(pairs, samples.in_x, statistic.studentized)
+    observed = float(statistic.of(within, moments))
+    law = exact_law(statistic, moments)
+    drawn = None
+    if null == "permutation":
+        # values that are equal but for rounding must count as equal
+        tolerance = rounding(statistic, moments, observed)
+        limit = statistic.sign * observed - tolerance
+        stop = None if early_stopping is None else (early_stopping, limit)
+        drawn = permute(pairs, statistic, moments, n_resamples, rng, stop)
+        pvalue = drawn.pvalue(observed, statistic.sign, tolerance)
+        log_pvalue = math.log(pvalue)
+        if law is None and drawn.stopped and not statistic.studentized:
+            law = asymptotic_law(statistic, "normal", moments)
+        law = law or sample_law(drawn.values)
+        count = f"{len(drawn.values):,}"
+        how = f"all {count} labellings" if drawn.exact else f"{count} random labellings"
+        how += ", stopped early" if drawn.stopped else ""
+    else:
+        log_pvalue = float(smooth_pvalue(statistic, null, within.x, within.y, moments))
+        pvalue = max(math.exp(log_pvalue), sys.float_info.min)
+        law = law or asymptotic_law(statistic, null, moments)
+        how = (
+            f"{'chi-square' if statistic.name in ('generalized', 'fisher') else null} approximation"
+        )
+    mean, std, skewness = (float(value) for value in law)
+    return TwoSampleResult(
+        statistic=observed,
+        pvalue=pvalue,
+        log_pvalue=log_pvalue,
+        zscore=(observed - mean) / std if std else 0.0,
+        null_mean=mean,
+        null_std=std,
+        null_skewness=skewness,
+        null_distribution=None if drawn is None else drawn.values,
+        n_x=samples.n_x,
+        n_y=samples.n_y,
+        method=f"{weights.name}, {statistic.title}, {how}",
+    )

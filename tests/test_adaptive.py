@@ -1,0 +1,182 @@
+"""Many weights and statistics, one calibrated answer."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import crossedge as ce
+from crossedge.adaptive import default_weights
+from crossedge.distances import matrix_distances, point_distances
+
+
+def samples(n_x=30, n_y=40, d=2, shift=0.0, scale=1.0, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n_x, d)), scale * rng.normal(size=(n_y, d)) + shift
+
+
+def matrix_of(points):
+    return np.sqrt(((points[:, None] - points[None]) ** 2).sum(-1))
+
+
+def test_it_is_the_default():
+    x, y = samples(shift=1.0)
+    found = ce.two_sample(x, y, n_resamples=999, rng=0)
+    assert found.pvalue == 0.001
+    assert found.method.startswith("adaptive over")
+    assert found.strongest in found.members
+    assert found.strongest.pvalue <= 0.002
+    assert "carried by" in repr(found)
+    assert len(found.null_distribution) == 999
+
+
+def test_it_sees_what_each_single_test_misses():
+    x, y = samples(100, 100, d=20, scale=1.25)
+    assert ce.two_sample(x, y, n_resamples=999, rng=0).pvalue < 0.01
+    assert ce.two_sample(x, y, ce.NearestNeighbours(), rng=0).pvalue > 0.05
+
+
+@pytest.mark.parametrize("kind", ["continuous", "discrete", "duplicates", "outlier"])
+def test_the_level_is_exact(kind):
+    """Over all splits of seven points in three and four: no p has more than its share."""
+    rng = np.random.default_rng(3)
+    points = {
+        "continuous": rng.normal(size=(7, 2)),
+        "discrete": rng.integers(0, 2, (7, 2)).astype(float),
+        "duplicates": np.repeat(rng.normal(size=(3, 2)), [2, 2, 3], axis=0),
+        "outlier": np.concatenate([rng.normal(size=(6, 2)), [[1e8, 0]]]),
+    }[kind]
+    found = []
+    for chosen in combinations(range(7), 3):
+        x, y = points[list(chosen)], np.delete(points, chosen, axis=0)
+        found.append(ce.two_sample(x, y, rng=0).pvalue)
+    found = np.array(found)
+    for p in np.unique(found):
+        assert (found <= p + 1e-12).mean() <= p + 1e-12
+
+
+def test_the_level_holds_for_random_labellings():
+    rejected = [
+        ce.two_sample(*samples(12, 25, seed=seed), n_resamples=99, rng=seed).pvalue <= 0.1
+        for seed in range(300)
+    ]
+    assert 0.05 < np.mean(rejected) < 0.15
+
+
+def test_the_order_of_points_and_the_names_of_samples_do_not_matter():
+    x, y = samples(5, 6, shift=0.7)
+    found = ce.two_sample(x, y, rng=0)
+    other = ce.two_sample(y[::-1], x[::-1], rng=1)
+    assert found.pvalue == pytest.approx(other.pvalue)
+    assert found.statistic == pytest.approx(other.statistic)
+
+
+def test_moving_turning_and_scaling_do_not_matter():
+    x, y = samples(25, 20, shift=0.6)
+    turn = np.array([[0.6, -0.8], [0.8, 0.6]])
+    found = ce.two_sample(x, y, n_resamples=199, rng=0)
+    other = ce.two_sample(7 * x @ turn + 3, 7 * y @ turn + 3, n_resamples=199, rng=0)
+    assert found.pvalue == other.pvalue
+    assert found.statistic == pytest.approx(other.statistic, rel=1e-6)
+
+
+def test_default_weights_know_sizes_of_neighbourhoods():
+    """A median point has its 16 nearest within a temperature of the nearest, or so."""
+    x, y = samples(150, 150, d=3)
+    matrix = matrix_of(np.concatenate([x, y]))
+    weights = default_weights(matrix_distances(matrix))
+    smooth = [one for one in weights if one.is_smooth]
+    assert [one.k for one in weights if not one.is_smooth] == [17, 37]
+    for one, size in zip(smooth, (4, 16, 64, 299), strict=True):
+        gaps = np.sort(matrix + np.diag(np.full(300, np.inf)), 1)
+        assert one.temperature == pytest.approx(np.median(gaps[:, size - 1] - gaps[:, 0]))
+
+
+def test_many_points_have_classical_graphs_only():
+    points = np.random.default_rng(0).normal(size=(5000, 2))
+    weights = default_weights(point_distances(points, 2.0))
+    assert not any(one.is_smooth for one in weights)
+    found = ce.two_sample(points[:2000], points[2000:] * 1.2, n_resamples=99, rng=0)
+    assert found.pvalue == 0.01
+    assert "minimum spanning tree" in [member.weights.name for member in found.members]
+
+
+def test_a_list_of_weights_is_adaptive_over_them():
+    x, y = samples(shift=0.5)
+    weights = [ce.SpanningTree(), ce.SpanningTree(0.5), ce.GaussianKernel(), ce.EnergyKernel()]
+    found = ce.two_sample(x, y, weights, n_resamples=299, rng=0)
+    assert [member.weights for member in found.members[::2]] == weights
+    assert {member.statistic for member in found.members} == {"weighted", "fisher"}
+    one = ce.two_sample(x, y, weights, statistic="cross", n_resamples=299, rng=0)
+    assert {member.statistic for member in one.members} == {"cross"}
+
+
+def test_members_have_the_pvalues_that_they_would_have_alone():
+    x, y = samples(shift=0.5)
+    for statistic in ("weighted", "cross", "fisher"):
+        for weights in (ce.SpanningTree(), ce.NearestNeighbours(3, 0.4), ce.EnergyKernel()):
+            (member,) = ce.two_sample(
+                x, y, [weights], statistic=statistic, n_resamples=499, rng=0
+            ).members
+            alone = ce.two_sample(x, y, weights, statistic=statistic, n_resamples=499, rng=0)
+            assert member.pvalue == alone.pvalue
+            if statistic != "cross":
+                smooth = ce.two_sample(x, y, weights, statistic=statistic, null="pearson3")
+                assert member.log_pvalue == pytest.approx(smooth.log_pvalue, rel=1e-2)
+
+
+def test_one_member_alone_is_the_whole():
+    x, y = samples(shift=0.5)
+    found = ce.two_sample(
+        x, y, [ce.SpanningTree(0.5)], statistic="weighted", n_resamples=499, rng=0
+    )
+    assert found.pvalue == found.members[0].pvalue
+
+
+@pytest.mark.parametrize("n_x", [1, 2])
+@pytest.mark.parametrize("n_y", [1, 2, 9])
+def test_few_points(n_x, n_y):
+    found = ce.two_sample(*samples(n_x, n_y), rng=0)
+    assert 0 < found.pvalue <= 1
+
+
+def test_equal_points_are_no_evidence():
+    found = ce.two_sample(np.ones((8, 2)), np.ones((9, 2)), n_resamples=99, rng=0)
+    assert found.pvalue == 1
+
+
+def test_it_does_not_depend_on_threads():
+    import torch
+
+    x, y = samples(80, 60, shift=0.3)
+    found = ce.two_sample(x, y, n_resamples=999, rng=0)
+    threads = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        assert ce.two_sample(x, y, n_resamples=999, rng=0).pvalue == found.pvalue
+    finally:
+        torch.set_num_threads(threads)
+
+
+WRONG = {
+    "no weights at all": ({"weights": []}, "empty"),
+    "not weights": ({"weights": ["tree"]}, "weights is of type str"),
+    "a class": ({"weights": [ce.SpanningTree]}, "is a class"),
+    "smooth null": ({"null": "pearson3"}, "null does not go with the adaptive test"),
+    "early stopping": ({"early_stopping": 5}, "early_stopping does not go with"),
+    "no law": ({"statistic": "mmd_ratio"}, "does not go with the adaptive test"),
+}
+
+
+@pytest.mark.parametrize(("options", "message"), WRONG.values(), ids=WRONG)
+def test_wrong_input(options, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        ce.two_sample(*samples(), **options)
+
+
+def test_precomputed_and_callable_distances():
+    x, y = samples(12, 10, shift=1.0)
+    expected = ce.two_sample(x, y, n_resamples=199, rng=0)
+    matrix = matrix_of(np.concatenate([x, y]))
+    found = ce.two_sample(matrix, 10, distance="precomputed", n_resamples=199, rng=0)
+    assert found.pvalue == expected.pvalue
