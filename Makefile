@@ -29,6 +29,9 @@ bench: $(READY)
 calibration: $(READY)
 	$(BIN)/python benchmarks/calibration.py
 
+power: $(READY)
+	$(BIN)/python benchmarks/power.py
+
 format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .

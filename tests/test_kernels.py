@@ -6,7 +6,10 @@ import torch
 from scipy import stats
 
 import crossedge as ce
+from crossedge.null.moments import label_moments
+from crossedge.statistics.label_moments import Form
 from crossedge.statistics.mean_discrepancies import mmd_variance
+from crossedge.weights import DenseWeights
 
 KERNELS = [
     ce.GaussianKernel(),
@@ -99,6 +102,21 @@ class TestKernel:
             loss.backward()
             assert torch.isfinite(loss)
             assert torch.isfinite(points.grad).all()
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-120, 1e120, 1e280])
+def test_the_unit_of_weights_does_not_matter(scale):
+    """Kernels much narrower than any distance, and distances far from 1, have such weights."""
+    W = ce.GaussianKernel(1.0)(torch.as_tensor(pooled(*samples(12, 8))))
+    one, other = (
+        label_moments(DenseWeights(factor * W), 12, 8, fourth=True) for factor in (1.0, scale)
+    )
+    for form in (one.weighted, one.difference, Form(0.5, 0.0)):
+        a, b = one.law(form), other.law(form)
+        assert float(b.std) == pytest.approx(scale * float(a.std), rel=1e-9)
+        assert float(b.mean) == pytest.approx(scale * float(a.mean), rel=1e-9)
+        assert float(b.skewness) == pytest.approx(float(a.skewness), rel=1e-9)
+    assert float(other.excess(form)) == pytest.approx(float(one.excess(form)), rel=1e-9)
 
 
 def test_energy_is_the_square_of_scipys():

@@ -141,6 +141,9 @@ def label_moments(
     of so many distinct labels.
     """
     e1, e2, e3, e4, e5, e6 = (mean_label_product(k, n_x, n_y) for k in range(1, 7))
+    given, unit = weights, _unit(weights)
+    if not isinstance(weights, EdgeList) and unit != 1:
+        weights = DenseWeights(weights.matrix / unit)
     s = centred_sums(weights)
     d2, d3, ds, dwd = s.degree2, s.degree3, s.degree_squares, s.degree_degree
 
@@ -163,7 +166,8 @@ def label_moments(
     return LabelMoments(
         n_x=n_x,
         n_y=n_y,
-        total=s.total,
+        total=unit * s.total,
+        unit=unit,
         rr=sum(terms, torch.zeros_like(s.total)),
         rl=(e1 - e3) * d2,
         ll=(1 - e2) * d2,
@@ -173,9 +177,17 @@ def label_moments(
         lll=2 * (e3 - e1) * d3,
         noise=torch.as_tensor(noise, dtype=s.total.dtype, device=s.total.device),
         rrrr=fourth_moment(weights, n_x, n_y) if fourth and weights.n <= FOURTH else None,
-        step_r=2 * weights.step,
-        step_l=2 * weights.degree_step,
+        step_r=2 * given.step,
+        step_l=2 * given.degree_step,
     )
+
+
+def _unit(weights: PairWeights) -> float:
+    """Fourth powers of weights, summed, must be in range; those of graphs always are."""
+    if isinstance(weights, EdgeList):
+        return 1.0
+    largest = float(weights.matrix.detach().abs().max())
+    return largest if largest > 0 and not 1e-60 < largest < 1e60 else 1.0
 
 
 def fourth_moment(weights: PairWeights, n_x: int, n_y: int) -> torch.Tensor:

@@ -75,7 +75,7 @@ def _table(z: torch.Tensor, skewness: torch.Tensor) -> tuple[torch.Tensor, torch
         k = torch.full_like(y, shape)
         tails = torch.where(lower(k, y) < 0.5, torch.log1p(-lower(k, y)), torch.log(upper(k, y)))
         slopes = -torch.exp(_log_gamma_density(z, skewness) - tails)
-        plain = (tails > LOG_RANGE) & (1 + z * g / 2 > 1 - REACH)
+        plain = (tails > LOG_RANGE) & ((1 + z * g / 2 > 1 - REACH) | (g > 0))
     rest = z[~plain]
     if len(rest):
         with torch.enable_grad():

@@ -39,7 +39,8 @@ class LabelMoments:
     """Moments over all labellings s = +-1, n_x of them +1, as float64 scalars.
 
     R is the sum of W_uv s_u s_v over pairs, and L that of deg_u s_u over points, so that
-    R_x = (m + R + L) / 4 and R_y = (m + R - L) / 4. Second and third moments are about the mean.
+    R_x = (m + R + L) / 4 and R_y = (m + R - L) / 4. Second and higher moments are about the mean,
+    of R / unit and L / unit.
     """
 
     n_x: int
@@ -54,6 +55,7 @@ class LabelMoments:
     lll: torch.Tensor
     noise: torch.Tensor  # variances of R up to this are rounding errors
     rrrr: torch.Tensor | None = None  # if it was asked for
+    unit: float = 1.0  # of the weights; not 1 only where powers of them would leave the range
     step_r: float = 0.0  # R moves in multiples of this
     step_l: float = 0.0
 
@@ -77,7 +79,7 @@ class LabelMoments:
         zero = torch.zeros_like(safe)
         return Law(
             mean,
-            torch.where(varies, torch.sqrt(safe), zero),
+            torch.where(varies, self.unit * torch.sqrt(safe), zero),
             torch.where(varies, third / safe**1.5, zero),
         )
 
