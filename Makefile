@@ -2,6 +2,7 @@
 # make test   lint, types, architecture, tests
 # make bench  speed, as ratios to plain ways of doing the same
 # make calibration  smooth p-values against a million permutations, a few minutes
+# make power  the power of all tests on many alternatives, an hour on two cores
 # make format, make clean
 
 PYTHON ?= python3
@@ -9,7 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test bench calibration format clean
+.PHONY: demo test bench calibration power format clean
 
 demo: $(READY)
 	$(BIN)/python examples/demo.py
@@ -25,6 +26,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/classical.py
 	$(BIN)/python benchmarks/smoothed.py
 	$(BIN)/python benchmarks/null.py
+	$(BIN)/python benchmarks/adaptive.py
 
 calibration: $(READY)
 	$(BIN)/python benchmarks/calibration.py

@@ -23,15 +23,15 @@ class TwoSampleLoss(torch.nn.Module):
 
     Parameters
     ----------
-    weights : SpanningTree or NearestNeighbours
-        With a temperature above 0.
-    statistic : "cross", "weighted", "generalized" or "max"
-        As in `two_sample`, "cross" by default. The loss is large where samples differ.
+    weights : SpanningTree or NearestNeighbours with a temperature above 0, or a kernel
+    statistic : str
+        As in `two_sample`, by default "cross" for graphs, "mmd" for kernels and "energy" for
+        EnergyKernel. The loss is large where samples differ.
     standardize : bool, "normal" or "pearson3"
-        True: for "cross", -t with the paper's t; for "weighted", its z-score, by the exact mean and
-        variance over all labellings. False: the statistic itself, -T for "cross". "generalized" and
-        "max" are standardized as they are: True and False are the same. "normal" or "pearson3":
-        -log p, by that law.
+        True: for "cross", -t with the paper's t; for "weighted", "mmd" and "energy" the z-score, by
+        the exact mean and variance over all labellings. False: the statistic itself, -T for
+        "cross", the squared distance for "mmd" and "energy". The others are standardized as they
+        are: True and False are the same. "normal" or "pearson3": -log p, by that law.
     distance : float or callable
         As in `two_sample`.
 
