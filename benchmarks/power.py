@@ -221,7 +221,7 @@ def jobs(repetitions: int) -> Iterator[tuple[str, int]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repetitions", type=int, default=200, help="not of mixtures")
+    parser.add_argument("--repetitions", type=int, default=150, help="not of mixtures")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"

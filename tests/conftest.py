@@ -10,7 +10,7 @@ settings.load_profile("crossedge")
 
 def use_twins(monkeypatch):
     """Work as on a device that has no compiled loops."""
-    for module in ("smoothed", "family"):
+    for module in ("smoothed", "graphs"):
         monkeypatch.setattr(f"crossedge.weights.{module}.has_compiled_loops", lambda _: False)
 
 

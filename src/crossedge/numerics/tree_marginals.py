@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,11 +28,10 @@ RANGE = 600.0  # conductances down to e^-600 are safe as plain doubles
 
 
 @dataclass(frozen=True)
-class PlainTree:
-    """mu where conductances fit into doubles. All (n, n), float64."""
+class Tree(ABC):
+    """W = mu, the probability of each edge. (n, n), float64."""
 
     marginals: torch.Tensor
-    mesh: Mesh
     temperature: float
 
     def weights(self) -> torch.Tensor:
@@ -46,12 +46,22 @@ class PlainTree:
         """
         return self.tangent(gradient, -0.5 / self.temperature)
 
+    @abstractmethod
     def tangent(self, gradient: torch.Tensor, factor: float) -> torch.Tensor:
         """The change, times factor, of mu along gradient + gradient' as a direction of log w.
 
         mu is the gradient of log Z in log w, so this Jacobian-vector product is the
         vector-Jacobian product as well.
         """
+
+
+@dataclass(frozen=True)
+class PlainTree(Tree):
+    """Where conductances fit into doubles."""
+
+    mesh: Mesh
+
+    def tangent(self, gradient: torch.Tensor, factor: float) -> torch.Tensor:
         n = len(gradient)
         g, mu, out = gradient.numpy(), self.marginals.numpy(), empty(n, n)
         resistance = self.mesh.padded_resistance.numpy()
@@ -64,27 +74,13 @@ class PlainTree:
 
 
 @dataclass(frozen=True)
-class BandedTree:
-    """mu where every pair has a scale of its own; points stand in an order of their own."""
+class BandedTree(Tree):
+    """Where every pair has a scale of its own; points stand in an order of their own."""
 
-    marginals: torch.Tensor
     conductance: Floats
     mesh: BandedMesh
     order: Ints
     bands: Bands
-    temperature: float
-
-    def weights(self) -> torch.Tensor:
-        n = len(self.marginals)
-        return empty(n, n).copy_(self.marginals)
-
-    def pull_back(self, gradient: torch.Tensor) -> torch.Tensor:
-        """The gradient in the distances, from that in W.
-
-        With log w = -(d_ij + d_ji) / (2 temperature) and a cotangent G on both mu_ij and mu_ji, it
-        is -1 / (2 temperature) times d mu along G + G'.
-        """
-        return self.tangent(gradient, -0.5 / self.temperature)
 
     def tangent(self, gradient: torch.Tensor, factor: float) -> torch.Tensor:
         index = np.ix_(self.order, self.order)
@@ -117,7 +113,7 @@ def tree_marginals(
     if float(double.max()) / 2 <= RANGE * temperature:
         conductance = double.div_(-2 * temperature).exp_().fill_diagonal_(0.0)
         mesh = solve(padded(conductance), panel)
-        return PlainTree(conductance.mul_(mesh.resistance), mesh, temperature)
+        return PlainTree(conductance.mul_(mesh.resistance), temperature, mesh)
     symmetric = double.div_(2)
     order, key = arrivals_of_matrix(symmetric.numpy())
     if key[1:].max() - key[1:].min() <= RANGE * temperature:
@@ -132,7 +128,7 @@ def _plain(
     mesh = solve(padded(torch.exp(exponent).fill_diagonal_(0.0)), panel)
     # by logarithms: a conductance may be below the range of doubles where its marginal is not
     marginals = torch.exp(torch.log(mesh.resistance) + exponent).fill_diagonal_(0.0)
-    return PlainTree(marginals, mesh, temperature)
+    return PlainTree(marginals, temperature, mesh)
 
 
 def draw_smoothed_tree(distances: Floats, temperature: float, key: np.uint64) -> Ints:
@@ -157,7 +153,7 @@ def _banded(distances: Floats, order: Ints, key: Floats, temperature: float) -> 
         marginals[np.ix_(order, order)] = np.exp(np.log(mesh.resistance) - exponent)
     np.fill_diagonal(marginals, 0.0)
     found = torch.from_numpy(marginals)
-    return BandedTree(found, conductance, mesh, order, bands, temperature)
+    return BandedTree(found, temperature, conductance, mesh, order, bands)
 
 
 @compiled
