@@ -120,9 +120,9 @@ def test_members_have_the_pvalues_that_they_would_have_alone():
             ).members
             alone = ce.two_sample(x, y, weights, statistic=statistic, n_resamples=499, rng=0)
             assert member.pvalue == alone.pvalue
-            if statistic != "cross":
+            if statistic != "cross":  # which has a fourth moment alone
                 smooth = ce.two_sample(x, y, weights, statistic=statistic, null="pearson3")
-                assert member.log_pvalue == pytest.approx(smooth.log_pvalue, rel=1e-2)
+                assert member.evidence == pytest.approx(-smooth.log_pvalue, rel=1e-2)
 
 
 def test_one_member_alone_is_the_whole():
@@ -162,8 +162,15 @@ WRONG = {
     "no weights at all": ({"weights": []}, "empty"),
     "not weights": ({"weights": ["tree"]}, "weights is of type str"),
     "a class": ({"weights": [ce.SpanningTree]}, "is a class"),
-    "smooth null": ({"null": "pearson3"}, "null does not go with the adaptive test"),
-    "early stopping": ({"early_stopping": 5}, "early_stopping does not go with"),
+    "smooth null": ({"null": "pearson3"}, "null='pearson3' does not go with the adaptive test"),
+    "both": ({"null": "normal", "statistic": "fisher"}, "null='normal' does not go with the adapt"),
+    "early stopping": ({"early_stopping": 5}, "early_stopping=5 does not go with"),
+    "twice": ({"weights": [ce.SpanningTree(), ce.SpanningTree(0)]}, "twice"),
+    "a set": ({"weights": {ce.SpanningTree()}}, "or a list of these"),
+    "energy of graphs": (
+        {"weights": [ce.SpanningTree(), ce.EnergyKernel()], "statistic": "energy"},
+        "does not go with SpanningTree",
+    ),
     "no law": ({"statistic": "mmd_ratio"}, "does not go with the adaptive test"),
 }
 

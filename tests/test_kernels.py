@@ -163,6 +163,27 @@ def test_the_ratio_is_mmd_over_its_deviation_and_has_a_permutation_null():
             ce.two_sample(x, y, ce.GaussianKernel(), statistic="mmd_ratio", null=null)
 
 
+@pytest.mark.parametrize("weights", [ce.GaussianKernel(1e-3), ce.LaplaceKernel(1e-4)], ids=repr)
+@pytest.mark.parametrize("statistic", ["mmd", "mmd_ratio", "fisher", "generalized"])
+def test_weights_that_vanish_are_no_evidence(weights, statistic):
+    x, y = samples(8, 7)
+    found = ce.two_sample(x, y, weights, statistic=statistic, n_resamples=99, rng=0)
+    assert (found.statistic, found.pvalue) == (0, 1)
+    x, y = (torch.as_tensor(part).requires_grad_() for part in (x, y))
+    loss = ce.TwoSampleLoss(weights, statistic)(x, y)
+    loss.backward()
+    assert float(loss.detach()) == 0
+    assert torch.isfinite(y.grad).all()
+
+
+@pytest.mark.parametrize("weights", [ce.GaussianKernel(), ce.SpanningTree(1.0)], ids=repr)
+def test_energy_is_for_its_own_kernel(weights):
+    with pytest.raises(ValueError, match="statistic='energy' does not go with"):
+        ce.two_sample(*samples(), weights, statistic="energy")
+    with pytest.raises(ValueError, match="statistic='energy' does not go with"):
+        ce.TwoSampleLoss(weights, "energy")
+
+
 @pytest.mark.parametrize("bandwidth", [0, -1.0, "mean", None, []])
 def test_bandwidths_must_be_positive(bandwidth):
     with pytest.raises((TypeError, ValueError), match="bandwidth"):

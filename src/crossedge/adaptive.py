@@ -31,7 +31,8 @@ Floats = npt.NDArray[np.float64]
 
 STATISTICS = ("weighted", "fisher")
 SHARPNESS = 2.0  # of the soft maximum: 1 would be the harmonic mean of p-values, more the smallest
-DENSE = 4000  # pooled points, up to which the default has smooth weights
+DENSE = 3000  # pooled points, up to which the default has smooth weights
+MOST_EDGES = 10**7  # of the classical graphs of more points
 LADDER = 4  # from one size of neighbourhood to the next
 ROWS = 128
 
@@ -77,7 +78,7 @@ def adaptive_test(
         return PermutationNull(values[1:], labellings.exact, False).pvalue(values[0], 1, slack)
 
     members = tuple(
-        Member(one, each.name, -float(values[0]), pvalue(values))
+        Member(one, each.name, float(values[0]), pvalue(values))
         for (one, each), values in zip(found, table, strict=True)
     )
     mean, std, skewness = (float(value) for value in sample_law(null.values))
@@ -95,7 +96,8 @@ def adaptive_test(
         null_distribution=null.values,
         n_x=samples.n_x,
         n_y=samples.n_y,
-        method=f"adaptive over {len(weights)} weights x {len(chosen)} statistics, {how}",
+        method=f"adaptive over {_plural(len(weights), 'weight')} x "
+        f"{_plural(len(chosen), 'statistic')}, {how}",
         members=members,
     )
 
@@ -111,8 +113,8 @@ def default_weights(distances: Distances) -> list[Weights]:
     n = distances.n
     classical = sorted({min(max(k, 1), n - 1) for k in (round(math.sqrt(n)), n // 8)})
     if not isinstance(distances, RowDistances) or distances.matrix is None:
-        few = sorted({min(k, n - 1) for k in (1, 5, round(n**0.25) * 4)})
-        return [SpanningTree(), *(NearestNeighbours(k) for k in few)]
+        sizes = [LADDER**step for step in range(1, 4) if n * LADDER**step <= MOST_EDGES]
+        return [SpanningTree(), *(NearestNeighbours(k) for k in sizes)]
     sizes = [LADDER**step for step in range(1, 12) if LADDER**step <= n / 3] + [n - 1]
     temperatures = sorted({gap for gap in _median_gaps(distances.matrix, sizes) if gap > 0})
     smooth = [NearestNeighbours(1, temperature) for temperature in temperatures]
@@ -132,6 +134,10 @@ def _median_gaps(matrix: Floats, sizes: list[int]) -> list[float]:
 
     ordered = np.concatenate(in_threads(of_rows, range(0, n, ROWS)))
     return [float(gap) for gap in np.median(ordered[:, 1:] - ordered[:, :1], axis=0)]
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" + ("s" if count != 1 else "")
 
 
 def _with_matrix(distances: Distances) -> Distances:

@@ -16,6 +16,7 @@ from crossedge.weights import DenseWeights, Weights
 from crossedge.weights.family import check_weights
 
 Standardize = bool | Literal["normal", "pearson3"]
+SMOOTH = "give one, as ce.SpanningTree(temperature=1.0) or ce.GaussianKernel()"
 
 
 class TwoSampleLoss(torch.nn.Module):
@@ -63,7 +64,7 @@ class TwoSampleLoss(torch.nn.Module):
         distance: Distance = 2.0,
     ) -> None:
         super().__init__()
-        self.weights = check_weights(weights)
+        self.weights = check_weights(weights, SMOOTH)
         if not self.weights.is_smooth:
             raise ValueError(
                 "weights has temperature 0, where a test has no gradient: give one above 0"
@@ -71,6 +72,7 @@ class TwoSampleLoss(torch.nn.Module):
         self.statistic = statistic_named(
             self.weights.default_statistic if statistic is None else statistic
         )
+        self.weights.check_statistic(self.statistic.name)
         if not isinstance(standardize, bool):
             if standardize not in ("normal", "pearson3"):
                 raise ValueError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 try:
     import matplotlib.pyplot as plt
@@ -87,7 +88,13 @@ def plot_graph(
 
 
 def plot_null(result: TwoSampleResult, ax: Axes | None = None) -> Axes:
-    """Draw the null distribution of a test and the value that was observed."""
+    """Draw the null distribution of a test and the value that was observed.
+
+    A histogram of the labellings, if there are any, and the curve of a gamma law with the mean,
+    deviation and skewness of the null (a normal one, if that is the null).
+    """
+    if not isinstance(result, TwoSampleResult):
+        raise TypeError(f"result is of type {type(result).__name__}: give that of ce.two_sample")
     ax = plt.gca() if ax is None else ax
     grid = result.null_mean + result.null_std * np.linspace(-4.5, 4.5, 200)
     if result.null_distribution is not None:
@@ -98,8 +105,9 @@ def plot_null(result: TwoSampleResult, ax: Axes | None = None) -> Axes:
             bins = list(np.arange(values.min() - 0.5, values.max() + width, width))
         ax.hist(values, bins=bins, density=True, color=QUIET, alpha=0.6)
     if result.null_std:
-        bell = np.exp(-0.5 * ((grid - result.null_mean) / result.null_std) ** 2)
-        ax.plot(grid, bell / (result.null_std * np.sqrt(2 * np.pi)), color="black", lw=0.8)
+        skewness = 0.0 if "normal approximation" in result.method else result.null_skewness
+        law = stats.pearson3(skewness, result.null_mean, result.null_std)
+        ax.plot(grid, law.pdf(grid), color="black", lw=0.8)
     ax.axvline(result.statistic, color=CROSS_COLOUR, lw=2)
     ax.set_yticks([])
     ax.set_xlabel("edges that cross" if "cross-edge" in result.method else "statistic")

@@ -14,12 +14,23 @@ LOG_LEAST = -700.0  # below, the p-value itself is the least that a float can be
 
 
 class Member(NamedTuple):
-    """What one pair of weights and a statistic found, as a part of an adaptive test."""
+    """What one pair of weights and a statistic found, as a part of an adaptive test.
+
+    Attributes
+    ----------
+    weights : Weights
+    statistic : str
+    evidence : float
+        What it brings to the whole: minus the logarithm of its p-value by the smooth law
+        ("pearson3"; for "generalized", chi-square).
+    pvalue : float
+        By the same labellings as the whole, as if it were the only test.
+    """
 
     weights: Weights
     statistic: str
-    log_pvalue: float  # by its smooth law: the evidence that it brought
-    pvalue: float  # by the labellings, as if it were the only one
+    evidence: float
+    pvalue: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,8 +49,9 @@ class TwoSampleResult:
         How many standard deviations the statistic lies above its mean under the null; 0 where it
         cannot vary.
     null_mean, null_std, null_skewness : float
-        Moments of the statistic over all labellings of the pooled sample; exact for "cross" and
-        "weighted", else those of the values drawn, or of the law that the null takes.
+        Moments of the statistic over all labellings of the pooled sample; exact for "cross",
+        "weighted", "mmd" and "energy", else those of the values drawn, or of the law that the null
+        takes.
     null_distribution : array or None
         (labellings,) values of the statistic on relabelled samples, if the null is "permutation".
     n_x, n_y : int
@@ -47,8 +59,10 @@ class TwoSampleResult:
     method : str
         What was done, in words.
     members : tuple
-        Of an adaptive test: weights, statistic, log_pvalue and pvalue of each part, as if it were
-        alone. The p-value of the whole pays for their number.
+        Of an adaptive test: `.weights`, `.statistic`, `.evidence` and `.pvalue` of each part, as if
+        it were alone. The p-value of the whole pays for their number.
+    strongest : Member or None
+        The one with the most evidence.
     """
 
     statistic: float
@@ -67,7 +81,7 @@ class TwoSampleResult:
     @property
     def strongest(self) -> Member | None:
         """The member of an adaptive test that brought the most evidence."""
-        return min(self.members, key=lambda member: member.log_pvalue, default=None)
+        return max(self.members, key=lambda member: member.evidence, default=None)
 
     def __repr__(self) -> str:
         lead = self.strongest

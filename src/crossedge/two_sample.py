@@ -14,7 +14,7 @@ from crossedge.result import TwoSampleResult
 from crossedge.single import single_test
 from crossedge.statistics import statistic_named
 from crossedge.weights import Weights
-from crossedge.weights.family import check_weights
+from crossedge.weights.family import ANY, check_weights
 
 MOST = 10**9  # labellings
 
@@ -44,7 +44,7 @@ def two_sample(
         Which points of the pooled sample are neighbours, and how much. With several, the adaptive
         test over all; without any, the adaptive test over neighbourhoods from a few points to the
         whole sample, chosen by the pooled sample. Weights other than graphs at temperature 0 need
-        the memory of an n x n matrix; above 4,000 points the default does without them.
+        the memory of an n x n matrix; above 3,000 points the default does without them.
     statistic : str
         "cross", the default of graphs, is the weight of the edges that join the two samples; few of
         them speak against equality. The others are large where the samples differ. "weighted" is
@@ -55,11 +55,13 @@ def two_sample(
         MMD; "mmd_ratio" that over its standard deviation; "energy", the default of EnergyKernel,
         the squared energy distance. The adaptive test takes "weighted" and "fisher".
     null : "permutation", "normal" or "pearson3"
+        Of a single test; that of an adaptive one is "permutation".
         Relabel the pooled sample at random (or in all ways, if these are no more than n_resamples
         and ten million), or compare with a law that has the exact mean and variance over all
         labellings: the normal (for "generalized", chi-square, which fits classical graphs only), or
         a gamma law with the exact skewness as well ("cross" and up to 4,000 points: also the exact
-        fourth moment).
+        fourth moment). "generalized" has no "pearson3", "fisher" has only that (as chi-square), and
+        "mmd_ratio" has neither.
     n_resamples : int
         How many random labellings, if the null is "permutation".
     distance : float, callable or "precomputed"
@@ -71,6 +73,12 @@ def two_sample(
         Stop as soon as so many labellings are no less extreme than the samples. The p-value is then
         their share (Besag and Clifford, 1991): still valid, and soon known where it is large. Only
         for random labellings.
+
+    Returns
+    -------
+    TwoSampleResult
+        Prints as a summary; `.pvalue`, `.statistic`, `.zscore`, and for adaptive tests `.strongest`
+        and `.members`.
 
     Examples
     --------
@@ -89,27 +97,33 @@ def two_sample(
     """
     one = several = None
     if isinstance(weights, Sequence) and not isinstance(weights, str):
-        several = [check_weights(each) for each in weights]
-        if not several:
-            raise ValueError("weights is an empty sequence: give one at least, or None")
+        several = _check_list(weights)
     elif weights is not None:
-        one = check_weights(weights)
+        one = check_weights(weights, f"{ANY}, or a list of these")
     if statistic is None and one is not None:
         statistic = one.default_statistic
     chosen = None if statistic is None else statistic_named(statistic)
+    for each in several or ([one] if one is not None else []):
+        if chosen is not None:
+            each.check_statistic(chosen.name)
+    if one is None:
+        for argument, value in (("null", null), ("early_stopping", early_stopping)):
+            if value not in ("permutation", None):
+                raise ValueError(
+                    f"{argument}={value!r} does not go with the adaptive test, which must see all "
+                    "labellings: leave it out, or give one family of weights"
+                )
     null = check_null(chosen, null)
     resamples = _count(n_resamples, "n_resamples")
     stop = None if early_stopping is None else _count(early_stopping, "early_stopping")
+    if stop is not None and null != "permutation":
+        raise ValueError(
+            f"early_stopping does not go with null={null!r}, which has no labellings: leave it out"
+        )
     check_rng(rng)
     if one is not None and chosen is not None:
         samples, distances = pooled_distances(x, y, distance)
         return single_test(one, chosen, null, samples, distances, resamples, rng, stop)
-    for argument, given in (("null", null != "permutation"), ("early_stopping", stop is not None)):
-        if given:
-            raise ValueError(
-                f"{argument} does not go with the adaptive test, which must see all labellings: "
-                "leave it out, or give one family of weights"
-            )
     if chosen is not None and chosen.studentized:
         raise ValueError(
             f"statistic={chosen.name!r} does not go with the adaptive test, which compares "
@@ -117,6 +131,16 @@ def two_sample(
         )
     samples, distances = pooled_distances(x, y, distance)
     return adaptive_test(several, chosen, samples, distances, resamples, rng)
+
+
+def _check_list(weights: Sequence[Weights]) -> list[Weights]:
+    several = [check_weights(each) for each in weights]
+    if not several:
+        raise ValueError("weights is an empty list: give one at least, or None")
+    for place, each in enumerate(several):
+        if each in several[:place]:
+            raise ValueError(f"weights has {each!r} twice: once is enough")
+    return several
 
 
 def _count(value: SupportsIndex, name: str) -> int:

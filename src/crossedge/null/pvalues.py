@@ -79,7 +79,7 @@ def check_law(statistic: Statistic, law: object, argument: str) -> None:
     if statistic.studentized and law in SMOOTH:
         raise ValueError(
             f"{argument}={law!r} does not go with statistic={statistic.name!r}, whose law under "
-            f"equality is not known: choose null='permutation', or statistic='mmd'"
+            f"equality is not known: leave {argument} out, or choose statistic='mmd'"
         )
     if law == "normal" and statistic.name == "fisher":
         raise ValueError(

@@ -42,7 +42,10 @@ class Statistic:
 
     def of(self, within: WithinSums, moments: LabelMoments) -> torch.Tensor:
         value = self.value(within.x, within.y, moments)
-        return value if within.variance is None else value / torch.sqrt(within.variance)
+        if within.variance is None:
+            return value
+        varies = within.variance > 0  # it is 0 only where all weights are
+        return torch.where(varies, value / torch.sqrt(torch.where(varies, within.variance, 1.0)), 0)
 
 
 def _cross_form(_: LabelMoments) -> Form:

@@ -46,6 +46,14 @@ class Weights(ABC):
     def of_matrices(self, distances: torch.Tensor) -> torch.Tensor:
         """(batch, n, n) distances -> (batch, n, n) pair weights, in float64."""
 
+    def check_statistic(self, name: str) -> None:
+        """Whether it has a meaning for these weights."""
+        if name == "energy" and self.default_statistic != "energy":
+            raise ValueError(
+                f"statistic='energy' does not go with {self!r}: "
+                "choose 'mmd', or weights=ce.EnergyKernel()"
+            )
+
     def pairs(self, distances: Distances) -> PairWeights:
         """W as the rest of the pipeline takes it."""
         self.check_size(distances.n)
@@ -97,7 +105,7 @@ def check_scale(scale: object, name: str, *, zero: bool) -> Any:
     for value in values:
         if isinstance(value, bool) or not isinstance(value, Real):
             raise TypeError(
-                f"{name}={value!r} is not a real number: give one, several, or 'median'"
+                f"{name}={value!r} is not a real number: give one, a list of them, or just 'median'"
             )
         if zero and not float(value) >= 0:
             raise ValueError(f"{name}={value} is not at least 0: give 0 or more")
@@ -137,9 +145,11 @@ def _median(values: npt.NDArray[np.float64]) -> float:
     return float(low / 2 + high / 2)
 
 
-def check_weights(weights: object) -> Weights:
+ANY = "give ce.SpanningTree(), ce.NearestNeighbours(k) or a kernel, as ce.GaussianKernel()"
+
+
+def check_weights(weights: object, known: str = ANY) -> Weights:
     """An instance of a family, or one clear line."""
-    known = "give ce.SpanningTree(), ce.NearestNeighbours(k) or a kernel, as ce.GaussianKernel()"
     if weights is None:
         raise TypeError(f"weights is missing: {known}")
     if isinstance(weights, type):

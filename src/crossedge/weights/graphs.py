@@ -101,9 +101,7 @@ class GraphWeights(Weights):
 
 def check_graph(weights: object) -> GraphWeights:
     """An instance of a family of graphs, or one clear line."""
-    if not isinstance(check_weights(weights), GraphWeights):
-        raise TypeError(
-            f"weights is {weights!r}, which is no graph: "
-            "give ce.SpanningTree() or ce.NearestNeighbours(k)"
-        )
+    known = "give ce.SpanningTree() or ce.NearestNeighbours(k)"
+    if not isinstance(check_weights(weights, known), GraphWeights):
+        raise TypeError(f"weights is {weights!r}, which is no graph: {known}")
     return weights  # type: ignore[return-value]

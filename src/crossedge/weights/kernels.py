@@ -79,7 +79,8 @@ class GaussianKernel(BandwidthKernel):
     Notes
     -----
     Statistic "mmd" is the unbiased estimate of MMD squared, which may be negative: with the mean of
-    the kernel over distinct pairs inside x, inside y and between them, xx + yy - 2 xy.
+    the kernel over distinct pairs inside x, inside y and between them, xx + yy - 2 xy. A sample of
+    one point has no such pairs: its mean is left out, and the estimate has a bias then.
 
     Examples
     --------

@@ -1,0 +1,140 @@
+"""The command line: `crossedge test` and `crossedge learn`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from crossedge.learning.configuration import PRESETS, WEIGHTS, Configuration, Phase
+from crossedge.learning.trainer import NotFiniteError
+from crossedge.statistics import STATISTICS
+from crossedge.two_sample import two_sample
+
+DEFAULTS = {
+    "moons": Configuration("moons", temperature=0.3, phases=(Phase(60, 1e-3), Phase(40, 1e-4))),
+    "digits": Configuration("digits", temperature="median", phases=(Phase(200, 1e-3),)),
+    "mnist": Configuration("mnist", temperature=10.0, phases=(Phase(20, 1e-3), Phase(5, 1e-4))),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Returns 0, or 1 after one clear line about what is wrong."""
+    options = _parser().parse_args(arguments)
+    try:
+        code: int = options.run(options)
+    except (ValueError, TypeError, OSError, ImportError, NotFiniteError) as error:
+        print(f"crossedge: {error}", file=sys.stderr)
+        return 1
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="crossedge", description="Do two samples come from the same distribution?"
+    )
+    commands = parser.add_subparsers(required=True, metavar="command")
+    test = commands.add_parser("test", help="compare two files of points (.csv or .npy)")
+    test.add_argument("x", type=Path)
+    test.add_argument("y", type=Path)
+    test.add_argument("--resamples", type=int, default=9999)
+    test.add_argument("--seed", type=int, default=0)
+    test.set_defaults(run=_test)
+    learn = commands.add_parser("learn", help="train a generator until the test is fooled")
+    learn.add_argument("data", choices=sorted(DEFAULTS))
+    learn.add_argument("--out", type=Path, help="folder of the run (default: runs/DATA)")
+    learn.add_argument("--preset", choices=sorted(PRESETS), help="a model of the paper")
+    learn.add_argument("--resume", action="store_true", help="go on with the run in --out")
+    learn.add_argument("--data", dest="folder", help="folder of the MNIST files")
+    learn.add_argument("--weights", choices=WEIGHTS)
+    learn.add_argument("--k", type=int)
+    learn.add_argument("--temperature", type=_scale, help="number, several with commas, or median")
+    learn.add_argument("--bandwidth", type=_scale, help="of the Gaussian kernel, likewise")
+    learn.add_argument("--statistic", choices=sorted(STATISTICS))
+    learn.add_argument("--standardize", choices=["true", "false", "normal", "pearson3"])
+    learn.add_argument("--batch", type=int)
+    learn.add_argument("--phases", type=_phases, help="EPOCHSxSTEP, as 100x1e-3,50x1e-4")
+    learn.add_argument("--noise", type=int)
+    learn.add_argument("--seed", type=int)
+    learn.set_defaults(run=_learn)
+    return parser
+
+
+def _scale(text: str) -> float | tuple[float, ...] | str:
+    if text == "median":
+        return text
+    values = tuple(float(part) for part in text.split(","))
+    return values[0] if len(values) == 1 else values
+
+
+def _phases(text: str) -> tuple[Phase, ...]:
+    parts = [part.split("x") for part in text.split(",")]
+    return tuple(Phase(int(epochs), float(step)) for epochs, step in parts)
+
+
+def _test(options: argparse.Namespace) -> int:
+    x, y = (_read(path) for path in (options.x, options.y))
+    print(two_sample(x, y, n_resamples=options.resamples, rng=options.seed))
+    return 0
+
+
+def _read(path: Path) -> Any:
+    if path.suffix == ".npy":
+        return np.load(path, allow_pickle=False)
+    with path.open() as file:
+        first = file.readline()
+    try:
+        [float(cell) for cell in first.split(",")]
+        header = 0
+    except ValueError:
+        header = 1
+    return np.loadtxt(path, delimiter=",", skiprows=header, ndmin=2)
+
+
+def _configuration(options: argparse.Namespace) -> Configuration:
+    base = PRESETS[options.preset] if options.preset else DEFAULTS[options.data]
+    if base.data != options.data:
+        raise ValueError(f"--preset {options.preset} is for {base.data}, not for {options.data}")
+    names = ("weights", "k", "temperature", "bandwidth", "statistic", "batch", "phases")
+    given = {name: getattr(options, name) for name in (*names, "noise", "seed")}
+    if options.standardize:
+        plain = {"true": True, "false": False}
+        given["standardize"] = plain.get(options.standardize, options.standardize)
+    return replace(base, **{name: value for name, value in given.items() if value is not None})
+
+
+def _learn(options: argparse.Namespace) -> int:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import TimeRemainingColumn as Left
+
+    from crossedge.learning.learn import Run
+
+    folder = options.out or Path("runs") / (options.preset or options.data)
+    if options.resume:
+        run = Run.resume(folder, options.folder)
+    else:
+        run = Run.begin(folder, _configuration(options), options.folder)
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), Left())
+    with Progress(*columns) as bar:
+        task = bar.add_task("", total=run.configuration.epochs, completed=run.trainer.epoch)
+
+        def watch(line: dict[str, Any]) -> None:
+            p = np.exp(max(line["log_pvalue"], -300.0))
+            bar.update(
+                task, completed=line["epoch"], description=f"loss {line['loss']:.3f}  p {p:.2g}"
+            )
+
+        complete = run.train(watch)
+    if not complete:
+        print(f"stopped after epoch {run.trainer.epoch}; go on with --resume --out {folder}")
+        return 0
+    found = run.finish()
+    print(f"quality on held-out data, in {folder}/quality.json:")
+    for name, value in found.items():
+        print(f"  {name:<17}", f"{value:.4g}" if isinstance(value, float) else value)
+    return 0

@@ -1,0 +1,7 @@
+"""Train a generator until no test can tell its samples from the data."""
+
+from crossedge.learning.configuration import PRESETS as PRESETS
+from crossedge.learning.configuration import Configuration as Configuration
+from crossedge.learning.configuration import Phase as Phase
+from crossedge.learning.generators import paper_generator as paper_generator
+from crossedge.learning.trainer import Trainer as Trainer

@@ -1,0 +1,122 @@
+"""One run from data to quality, in a folder that can be resumed."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from crossedge.learning.configuration import Configuration
+from crossedge.learning.datasets import Dataset, load
+from crossedge.learning.generators import initialise, paper_generator
+from crossedge.learning.pictures import draw_metrics, draw_samples
+from crossedge.learning.quality import quality, train_classifier
+from crossedge.learning.runs import RunFolder
+from crossedge.learning.trainer import Trainer
+from crossedge.two_sample import two_sample
+
+PICTURES = 20  # in a run
+Watch = Callable[[dict[str, Any]], None]
+
+
+class Run:
+    """A configuration at work in its folder."""
+
+    def __init__(self, folder: RunFolder, configuration: Configuration, data: str | None) -> None:
+        self.folder, self.configuration = folder, configuration
+        self.dataset: Dataset = load(configuration.data, data)
+        self.generator = paper_generator(
+            configuration.noise, self.dataset.dimension, bounded=self.dataset.is_images
+        )
+        initialise(self.generator, configuration.seed)
+        self.trainer = Trainer(
+            self.generator,
+            self.dataset.train,
+            configuration.make_loss(),
+            batch=configuration.batch,
+            phases=configuration.phases,
+            noise=configuration.noise,
+            seed=configuration.seed,
+        )
+
+    @classmethod
+    def begin(cls, path: str | Path, configuration: Configuration, data: str | None) -> Run:
+        run = cls(RunFolder(path), configuration, data)
+        run.folder.create(configuration)
+        return run
+
+    @classmethod
+    def resume(cls, path: str | Path, data: str | None) -> Run:
+        folder = RunFolder(path)
+        run = cls(folder, folder.configuration(), data)
+        state = folder.load()
+        if state:
+            run.trainer.restore(state)
+        return run
+
+    def train(self, watch: Watch) -> bool:
+        """Whether it came to its end; Ctrl-C stops it after the epoch."""
+        every = max(1, self.configuration.epochs // PICTURES)
+        with _asked_to_stop() as asked:
+            for epoch in self.trainer.run():
+                line = {**epoch._asdict(), "log_pvalue": self._log_pvalue()}
+                self.folder.save(self.trainer.state(), line)
+                if epoch.epoch % every == 0:
+                    self.draw(epoch.epoch)
+                watch(line)
+                if asked():
+                    return self.trainer.epoch == self.configuration.epochs
+        return True
+
+    def finish(self) -> dict[str, Any]:
+        """Pictures, and the quality on held-out data."""
+        self.draw(self.trainer.epoch)
+        metrics = self.folder.metrics()
+        if metrics:
+            draw_metrics(metrics, self.folder.path / "loss.png")
+        classifier = train_classifier(self.dataset) if self.dataset.is_images else None
+        found = quality(self.dataset, self.trainer.sample(2000, seed=1), classifier)
+        found = {"epochs": self.trainer.epoch, **found}
+        self.folder.write_json("quality.json", found)
+        return found
+
+    def draw(self, epoch: int) -> None:
+        path = self.folder.path / "samples" / f"epoch-{epoch:05d}.png"
+        draw_samples(self.dataset, self.trainer.sample(1000), path, f"epoch {epoch}")
+
+    def _log_pvalue(self) -> float:
+        """Of one batch of held-out points against as many generated ones, by the smooth law."""
+        count = min(self.configuration.batch, len(self.dataset.held_out))
+        fake = self.trainer.sample(count, seed=self.trainer.epoch)
+        weights = self.configuration.make_weights()
+        found = two_sample(
+            self.dataset.held_out[:count],
+            fake,
+            weights,
+            statistic="weighted",
+            null="pearson3",
+        )
+        return found.log_pvalue
+
+
+@contextmanager
+def _asked_to_stop() -> Iterator[Callable[[], bool]]:
+    """The first Ctrl-C asks, a second one interrupts."""
+    asked = False
+
+    def ask(_: int, __: object) -> None:
+        nonlocal asked
+        asked = True
+        signal.signal(signal.SIGINT, before)
+
+    try:
+        before = signal.signal(signal.SIGINT, ask)
+    except ValueError:  # not in the main thread, which alone has signals
+        yield lambda: False
+        return
+    try:
+        yield lambda: asked
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,66 @@
+"""Pictures of a run: samples, and the loss over time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from crossedge.learning.datasets import Dataset
+
+X_COLOUR, Y_COLOUR = "#4477aa", "#ee6677"
+ACROSS = 12  # images in a row
+
+
+def draw_samples(dataset: Dataset, generated: torch.Tensor, path: Path, title: str) -> None:
+    """Points in the plane over those of the data, or a sheet of images."""
+    figure = Figure(figsize=(4.5, 4.5), layout="constrained")
+    FigureCanvasAgg(figure)
+    ax = figure.subplots()
+    if dataset.is_images:
+        side, count = dataset.side, ACROSS * ACROSS
+        sheet = generated[:count].reshape(ACROSS, ACROSS, side, side)
+        ax.imshow(
+            sheet.permute(0, 2, 1, 3).reshape(ACROSS * side, -1).numpy(),
+            cmap="gray_r",
+            vmin=-1,
+            vmax=1,
+            interpolation="nearest",
+        )
+    else:
+        for points, colour, label in (
+            (dataset.held_out, X_COLOUR, "data"),
+            (generated, Y_COLOUR, "generated"),
+        ):
+            across, up = points[:, 0].numpy(), points[:, 1].numpy()
+            ax.scatter(across, up, s=4, color=colour, lw=0, label=label)
+        low, high = dataset.train.min(0).values, dataset.train.max(0).values
+        margin = 0.25 * (high - low)
+        ax.set_xlim(float(low[0] - margin[0]), float(high[0] + margin[0]))
+        ax.set_ylim(float(low[1] - margin[1]), float(high[1] + margin[1]))
+        ax.legend(frameon=False, markerscale=3, loc="upper right")
+    ax.set_xticks([])
+    ax.set_yticks([])
+    ax.set_title(title, fontsize=10)
+    path.parent.mkdir(exist_ok=True)
+    figure.savefig(path, dpi=110)
+
+
+def draw_metrics(metrics: list[dict[str, Any]], path: Path) -> None:
+    """The loss and the p-value of a batch, by epoch."""
+    figure = Figure(figsize=(6, 4.5), layout="constrained")
+    FigureCanvasAgg(figure)
+    top, bottom = figure.subplots(2, sharex=True)
+    epochs = [line["epoch"] for line in metrics]
+    top.plot(epochs, [line["loss"] for line in metrics], color=X_COLOUR, lw=1)
+    top.set_ylabel("loss")
+    log_p = np.maximum([line["log_pvalue"] / np.log(10) for line in metrics], -50)
+    bottom.plot(epochs, log_p, color=Y_COLOUR, lw=1)
+    bottom.axhline(np.log10(0.05), color="black", lw=0.6, ls=":")
+    bottom.set_ylabel("log10 p of a batch")
+    bottom.set_xlabel("epoch")
+    figure.savefig(path, dpi=110)

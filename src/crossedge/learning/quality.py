@@ -1,0 +1,107 @@
+"""How good are generated points? Measured on data that the generator has not seen."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from crossedge.learning.datasets import Dataset
+from crossedge.two_sample import two_sample
+from crossedge.weights import EnergyKernel
+
+MOST = 1000  # points of each kind that are compared
+NEIGHBOURS = 5
+
+
+def quality(
+    dataset: Dataset, generated: torch.Tensor, classifier: nn.Module | None = None
+) -> dict[str, Any]:
+    """The adaptive test, the energy distance, density and coverage; of images, more."""
+    real, fake = (part[:MOST].double() for part in (dataset.held_out, generated))
+    test = two_sample(real, fake, n_resamples=999, rng=0)
+    lead = test.strongest
+    energy = two_sample(real, fake, EnergyKernel(), n_resamples=1, rng=0).statistic
+    density, coverage = density_and_coverage(real, fake)
+    found: dict[str, Any] = {
+        "pvalue": test.pvalue,
+        "carried_by": f"{lead.weights.name}, {lead.statistic}" if lead else None,
+        "evidence": test.statistic,
+        "energy_distance": math.sqrt(max(energy, 0.0)),
+        "density": density,
+        "coverage": coverage,
+    }
+    if classifier is not None:
+        with torch.no_grad():
+            classes = [classifier(part.float()).argmax(1) for part in (real, fake)]
+            inside = [features(classifier, part.float()) for part in (real, fake)]
+        found["classes"] = torch.bincount(classes[1], minlength=10).tolist()
+        found["classes_of_data"] = torch.bincount(classes[0], minlength=10).tolist()
+        found["frechet_distance"] = frechet_distance(*inside)
+    return found
+
+
+def density_and_coverage(real: torch.Tensor, fake: torch.Tensor) -> tuple[float, float]:
+    """Of the balls around real points that reach to their 5th nearest (Naeem and co-authors, 2020).
+
+    Density: how many of them a generated point lies in, over 5; 1 for samples of the data.
+    Coverage: the share of balls with a generated point in them.
+    """
+    radius = torch.cdist(real, real).kthvalue(NEIGHBOURS + 1, dim=1).values
+    inside = torch.cdist(real, fake) < radius[:, None]
+    density = float(inside.double().sum(0).mean()) / NEIGHBOURS
+    return density, float(inside.any(1).double().mean())
+
+
+def make_classifier(pixels: int) -> nn.Sequential:
+    return nn.Sequential(
+        nn.Linear(pixels, 256), nn.ReLU(), nn.Linear(256, 64), nn.ReLU(), nn.Linear(64, 10)
+    )
+
+
+def train_classifier(dataset: Dataset, epochs: int = 0) -> nn.Sequential:
+    """A small network for the features of the Frechet distance; by a seed of its own."""
+    assert dataset.train_labels is not None
+    epochs = epochs or (60 if len(dataset.train) < 5000 else 3)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        network = make_classifier(dataset.dimension)
+        optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)
+        for _ in range(epochs):
+            for rows in torch.split(torch.randperm(len(dataset.train)), 128):
+                error = nn.functional.cross_entropy(
+                    network(dataset.train[rows]), dataset.train_labels[rows]
+                )
+                optimizer.zero_grad()
+                error.backward()  # type: ignore[no-untyped-call]
+                optimizer.step()
+    return network
+
+
+def features(classifier: nn.Module, points: torch.Tensor) -> torch.Tensor:
+    """What its last layer sees."""
+    layers = list(classifier.children())
+    for layer in layers[:-1]:
+        points = layer(points)
+    return points.double()
+
+
+def frechet_distance(real: torch.Tensor, fake: torch.Tensor) -> float:
+    """Squared, between the normal laws with the means and covariances of two samples.
+
+    |m - n|^2 + tr(A + B - 2 (A B)^(1/2)); the last trace is that of the singular values of
+    A^(1/2) B^(1/2).
+    """
+    means = real.mean(0) - fake.mean(0)
+    roots = [_root(np.atleast_2d(np.cov(part.numpy().T))) for part in (real, fake)]
+    a, b = roots
+    common = np.linalg.svd(a @ b, compute_uv=False).sum()
+    return float(means @ means) + float(np.trace(a @ a) + np.trace(b @ b) - 2 * common)
+
+
+def _root(matrix: Any) -> Any:
+    values, vectors = np.linalg.eigh(matrix)
+    return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T

@@ -1,0 +1,173 @@
+"""Fool a test: step by step, draw points, generate as many, and walk down the loss."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from crossedge.learning.configuration import Phase
+
+Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+class Epoch(NamedTuple):
+    """What one pass over the data came to."""
+
+    epoch: int  # from 1
+    loss: float  # the mean over its steps
+    step: float  # of Adam
+    seconds: float
+
+
+class NotFiniteError(RuntimeError):
+    """The loss stopped being a number."""
+
+
+class Trainer:
+    """Any generator, any data, any loss.
+
+    Under `torchrun` every process holds the generator and makes its share of each batch. A
+    two-sample statistic does not split over points, so the shares are gathered, every process has
+    the loss of the whole batch, and its gradient flows back into the share that is its own: the
+    parameters are those of one process with the same batch, but for rounding.
+
+    Parameters
+    ----------
+    generator : Module
+        (n, noise) normal numbers -> (n, d) points.
+    data : tensor
+        (n, d) points.
+    loss : callable
+        Of a batch of data and one of generated points; `TwoSampleLoss` is one.
+    batch : int
+        How many points of each kind there are in a step.
+    phases : sequence of Phase
+        Epochs and step sizes of Adam, one after the other.
+    noise : int
+        The dimension of the noise.
+    seed : int
+        Of the order of the data and of the noise.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import crossedge as ce
+    >>> from crossedge.learning import Phase, Trainer
+    >>> data = torch.randn(512, 1, generator=torch.Generator().manual_seed(0)) + 3
+    >>> generator = torch.nn.Linear(1, 1)
+    >>> loss = ce.TwoSampleLoss(ce.NearestNeighbours(1, temperature=1.0))
+    >>> trainer = Trainer(generator, data, loss, batch=64, phases=[Phase(20, 0.1)], noise=1)
+    >>> epochs = list(trainer.run())
+    >>> f"{trainer.sample(1000).mean():.0f}"
+    '3'
+    """
+
+    def __init__(
+        self,
+        generator: nn.Module,
+        data: torch.Tensor,
+        loss: Loss,
+        *,
+        batch: int,
+        phases: Sequence[Phase],
+        noise: int,
+        seed: int = 0,
+    ) -> None:
+        if batch > len(data):
+            raise ValueError(
+                f"batch={batch} is larger than the data: give at most {len(data)} points"
+            )
+        if batch % _processes():
+            raise ValueError(
+                f"batch={batch} cannot be shared by {_processes()} processes: give a multiple"
+            )
+        self.generator, self.data, self.loss = generator, data, loss
+        self.batch, self.noise = batch, noise
+        self.steps = [phase.step for phase in phases for _ in range(phase.epochs)]
+        self.optimizer = torch.optim.Adam(generator.parameters(), lr=self.steps[0])
+        self.random = torch.Generator().manual_seed(seed)
+        self.epoch = 0
+
+    def run(self) -> Iterator[Epoch]:
+        """Epoch by epoch, from wherever it stands to the end."""
+        while self.epoch < len(self.steps):
+            yield self._next_epoch()
+
+    def sample(self, count: int, seed: int = 0) -> torch.Tensor:
+        """Points of the generator as it is, by noise of their own."""
+        source = torch.Generator().manual_seed(seed)
+        device = next(self.generator.parameters()).device
+        with torch.no_grad():
+            noise = torch.randn(count, self.noise, generator=source).to(device)
+            return torch.cat([self.generator(part) for part in torch.split(noise, 4096)])
+
+    def state(self) -> dict[str, Any]:
+        """All that is needed to go on as if never interrupted; tensors and numbers only."""
+        return {
+            "epoch": self.epoch,
+            "generator": self.generator.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "random": self.random.get_state(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.epoch = int(state["epoch"])
+        self.generator.load_state_dict(state["generator"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.random.set_state(state["random"])
+
+    def _next_epoch(self) -> Epoch:
+        start = time.perf_counter()
+        step = self.steps[self.epoch]
+        for group in self.optimizer.param_groups:
+            group["lr"] = step
+        order = torch.randperm(len(self.data), generator=self.random)
+        losses = []
+        for first in range(0, len(self.data) - self.batch + 1, self.batch):
+            losses.append(self._step(self.data[order[first : first + self.batch]]))
+            if not math.isfinite(losses[-1]):
+                raise NotFiniteError(
+                    f"the loss is {losses[-1]} in step {len(losses)} of epoch {self.epoch + 1}: "
+                    "try a smaller step size, a higher temperature, or another seed"
+                )
+        self.epoch += 1
+        seconds = time.perf_counter() - start
+        return Epoch(self.epoch, sum(losses) / len(losses), step, seconds)
+
+    def _step(self, real: torch.Tensor) -> float:
+        noise = torch.randn(self.batch, self.noise, generator=self.random).to(real.device)
+        shares = noise.chunk(_processes())
+        own = self.generator(shares[_rank()])
+        value = self.loss(real, _gather(own))
+        self.optimizer.zero_grad(set_to_none=True)
+        value.backward()  # type: ignore[no-untyped-call]
+        if _processes() > 1:
+            for parameter in self.generator.parameters():
+                if parameter.grad is not None:
+                    dist.all_reduce(parameter.grad)
+        self.optimizer.step()
+        return float(value.detach())
+
+
+def _processes() -> int:
+    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+
+
+def _rank() -> int:
+    return dist.get_rank() if _processes() > 1 else 0
+
+
+def _gather(own: torch.Tensor) -> torch.Tensor:
+    """The whole batch; its gradient flows into the share of this process."""
+    if _processes() == 1:
+        return own
+    shares = [torch.empty_like(own) for _ in range(_processes())]
+    dist.all_gather(shares, own.detach().contiguous())
+    shares[_rank()] = own
+    return torch.cat(shares)

@@ -1,0 +1,335 @@
+"""Learning: data, runs that survive interruption, several processes, quality."""
+
+import gzip
+import json
+import os
+import signal
+import struct
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import torch
+
+import crossedge as ce
+from crossedge.cli import main
+from crossedge.learning import PRESETS, Configuration, Phase, Trainer, paper_generator
+from crossedge.learning.datasets import MNIST_VARIABLE, load, read_idx
+from crossedge.learning.quality import density_and_coverage, frechet_distance
+from crossedge.learning.runs import RunFolder
+from crossedge.learning.trainer import NotFiniteError
+
+WIDE = ["--phases", "1x1e-3", "--batch", "16", "--weights", "gaussian"]
+TINY = ["--phases", "4x1e-3", "--batch", "64"]
+
+
+def write_idx(path, array):
+    content = struct.pack(">i", 2048 + array.ndim) + struct.pack(f">{array.ndim}i", *array.shape)
+    content += array.astype(np.uint8).tobytes()
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+
+
+@pytest.fixture
+def mnist_folder(tmp_path):
+    """A tiny MNIST of blurred bars, half of the files gzipped."""
+    rng = np.random.default_rng(0)
+    folder = tmp_path / "mnist"
+    folder.mkdir()
+    for part, count, suffix in (("train", 96, ".gz"), ("t10k", 40, "")):
+        labels = rng.integers(0, 10, count)
+        images = rng.integers(0, 60, (count, 28, 28))
+        for image, label in zip(images, labels, strict=True):
+            image[2 * label : 2 * label + 4] = 255
+        write_idx(folder / f"{part}-images-idx3-ubyte{suffix}", images)
+        write_idx(folder / f"{part}-labels-idx1-ubyte{suffix}", labels)
+    return folder
+
+
+class TestData:
+    def test_moons_and_digits(self):
+        moons, digits = load("moons"), load("digits")
+        assert moons.train.shape == (5120, 2)
+        assert digits.train.shape == (1437, 64)
+        assert digits.train.min() == -1
+        assert digits.train.max() == 1
+        assert digits.side == 8
+
+    def test_mnist(self, mnist_folder, monkeypatch):
+        monkeypatch.setenv(MNIST_VARIABLE, str(mnist_folder))
+        found = load("mnist")
+        assert found.train.shape == (96, 784)
+        assert found.held_out.shape == (40, 784)
+        assert (found.train.min(), found.train.max()) == (-1, 1)
+        row = found.train[0].reshape(28, 28).mean(1)
+        assert row.argmax() // 2 in (found.train_labels[0], found.train_labels[0] + 1)
+
+    @pytest.mark.parametrize(
+        ("spoil", "message"),
+        [
+            (lambda folder: None, "MNIST is not here"),
+            (lambda folder: (folder / "t10k-labels-idx1-ubyte").unlink(), "has no t10k-labels"),
+            (
+                lambda folder: (folder / "t10k-images-idx3-ubyte").write_bytes(b"\0\0\x08\x03\0"),
+                "not an IDX file",
+            ),
+            (
+                lambda folder: (folder / "t10k-images-idx3-ubyte").write_bytes(
+                    (folder / "t10k-images-idx3-ubyte").read_bytes()[:-5]
+                ),
+                "is truncated",
+            ),
+            (
+                lambda folder: (folder / "train-images-idx3-ubyte.gz").write_bytes(b"GIF89a"),
+                "cannot be read",
+            ),
+            (
+                lambda folder: (folder / "t10k-images-idx3-ubyte").write_bytes(b"GIF89a" * 9),
+                "not an IDX file",
+            ),
+        ],
+        ids=["no folder", "missing", "header only", "truncated", "not gzip", "foreign"],
+    )
+    def test_spoilt_files_get_one_clear_line(
+        self, mnist_folder, spoil, message, capsys, monkeypatch, tmp_path
+    ):
+        monkeypatch.delenv(MNIST_VARIABLE, raising=False)
+        spoil(mnist_folder)
+        arguments = [] if message.startswith("MNIST") else ["--data", str(mnist_folder)]
+        code = main(["learn", "mnist", "--out", str(tmp_path / "run"), *arguments])
+        error = capsys.readouterr().err
+        assert code == 1
+        assert message in error
+        assert error.count("\n") == 1
+
+    def test_idx_files_come_back(self, tmp_path):
+        array = np.random.default_rng(0).integers(0, 256, (5, 3, 2))
+        write_idx(tmp_path / "some", array)
+        np.testing.assert_array_equal(read_idx(tmp_path / "some", 2051), array)
+
+
+class TestTrainer:
+    def make(self, seed=0, epochs=3, batch=32, loss=None):
+        data = torch.randn(128, 2, generator=torch.Generator().manual_seed(1)) + 2
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            generator = paper_generator(3, 2)
+        loss = loss or ce.TwoSampleLoss(ce.NearestNeighbours(1, 1.0))
+        phases = [Phase(epochs, 1e-3)]
+        return Trainer(generator, data, loss, batch=batch, phases=phases, noise=3, seed=seed)
+
+    def test_it_learns(self):
+        trainer = self.make(epochs=30)
+        losses = [epoch.loss for epoch in trainer.run()]
+        assert losses[-1] < losses[0] / 3
+        assert (trainer.sample(500).mean(0) - 2).abs().max() < 0.8
+
+    def test_a_restored_state_goes_on_bit_for_bit(self):
+        whole = self.make()
+        expected = [epoch.loss for epoch in whole.run()]
+        first = self.make()
+        epochs = first.run()
+        found = [next(epochs).loss]
+        second = self.make(seed=99)
+        second.restore(first.state())
+        found += [epoch.loss for epoch in second.run()]
+        assert found == expected
+        for name, value in whole.generator.state_dict().items():
+            assert torch.equal(value, second.generator.state_dict()[name])
+
+    def test_a_loss_that_is_not_finite_stops(self):
+        trainer = self.make(loss=lambda x, y: (y * torch.nan).sum())
+        with pytest.raises(NotFiniteError, match="smaller step size"):
+            list(trainer.run())
+
+    def test_phases_have_steps_of_their_own(self):
+        configuration = Configuration("moons", phases=(Phase(2, 0.1), Phase(1, 0.01)))
+        assert [configuration.step_at(epoch) for epoch in range(3)] == [0.1, 0.1, 0.01]
+        assert configuration.epochs == 3
+
+    def test_batches_that_do_not_fit_are_refused(self):
+        with pytest.raises(ValueError, match="larger than the data"):
+            self.make(batch=129)
+
+
+class TestRun:
+    def learn(self, *arguments):
+        return main(["learn", "moons", *TINY, *map(str, arguments)])
+
+    def test_a_run_leaves_all_that_it_promises(self, tmp_path, capsys):
+        folder = tmp_path / "run"
+        assert self.learn("--out", folder) == 0
+        assert "coverage" in capsys.readouterr().out
+        metrics = RunFolder(folder).metrics()
+        assert [line["epoch"] for line in metrics] == [1, 2, 3, 4]
+        assert json.loads((folder / "config.json").read_text())["batch"] == 64
+        assert {path.name for path in folder.iterdir()} == {
+            "checkpoint.pt",
+            "config.json",
+            "loss.png",
+            "metrics.jsonl",
+            "quality.json",
+            "samples",
+        }
+        state = torch.load(folder / "checkpoint.pt", weights_only=True)  # no code in it
+        assert state["epoch"] == 4
+        assert self.learn("--out", folder) == 1  # does not overwrite
+        assert "--resume" in capsys.readouterr().err
+
+    def test_resuming_is_as_if_never_interrupted(self, tmp_path):
+        whole, parts = tmp_path / "whole", tmp_path / "parts"
+        self.learn("--out", whole)
+        short = ["--phases", "2x1e-3", "--batch", "64"]
+        assert main(["learn", "moons", "--out", str(parts), *short]) == 0
+        configuration = json.loads((parts / "config.json").read_text())
+        configuration["phases"] = [[4, 1e-3]]
+        (parts / "config.json").write_text(json.dumps(configuration))
+        # a line of an epoch that has no checkpoint, and half of another: the run was killed then
+        with (parts / "metrics.jsonl").open("a") as file:
+            file.write('{"epoch": 3, "loss": 1.0, "seconds": 1, "log_pvalue": 0}\n{"epo')
+        assert self.learn("--resume", "--out", parts) == 0
+        one, other = (RunFolder(folder).metrics() for folder in (whole, parts))
+        assert [line["loss"] for line in one] == [line["loss"] for line in other]
+        states = [torch.load(folder / "checkpoint.pt") for folder in (whole, parts)]
+        for name, value in states[0]["generator"].items():
+            assert torch.equal(value, states[1]["generator"][name])
+
+    def test_a_run_that_is_killed_can_be_resumed(self, tmp_path):
+        folder = tmp_path / "run"
+        command = [sys.executable, "-c", "import sys, crossedge.cli as c; sys.exit(c.main())"]
+        arguments = ["learn", "moons", "--out", str(folder), "--phases", "500x1e-3"]
+        process = subprocess.Popen(
+            [*command, *arguments, "--batch", "64"], stdout=subprocess.DEVNULL
+        )
+        while not (folder / "checkpoint.pt").exists():
+            assert process.poll() is None
+            time.sleep(0.05)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        run = RunFolder(folder)
+        lines = len(run.metrics())
+        state = run.load()
+        assert lines - 1 <= state["epoch"] <= lines
+        assert len(run.metrics()) == state["epoch"]
+
+    def test_ctrl_c_stops_after_the_epoch(self, tmp_path, capsys, monkeypatch):
+        folder = tmp_path / "run"
+        save = RunFolder.save
+
+        def save_and_interrupt(self, state, metrics):
+            save(self, state, metrics)
+            if metrics["epoch"] == 2:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        monkeypatch.setattr(RunFolder, "save", save_and_interrupt)
+        assert self.learn("--out", folder) == 0
+        assert "stopped after epoch 2" in capsys.readouterr().out
+        assert len(RunFolder(folder).metrics()) == 2
+
+    def test_presets_are_those_of_the_paper(self):
+        found = {
+            name: (one.temperature, one.batch, tuple(tuple(phase) for phase in one.phases))
+            for name, one in PRESETS.items()
+        }
+        long = ((500, 1e-3), (500, 1e-4))
+        assert found == {
+            "moons-1": (10.0, 256, ((500, 1e-4),)),
+            "moons-2": (1.0, 256, ((500, 1e-4),)),
+            "moons-3": (0.05, 256, ((500, 1e-4),)),
+            "mnist-1": (10.0, 256, long),
+            "mnist-2": (10.0, 512, long),
+            "mnist-3": (10.0, 128, ((100, 1e-3), (100, 1e-4))),
+            "mnist-4": (5.0, 128, ((100, 1e-4), (100, 1e-4))),
+        }
+        for one in PRESETS.values():
+            assert Configuration.from_dict(json.loads(json.dumps(one.to_dict()))) == one
+            one.make_loss()
+
+    def test_wrong_options_get_one_line(self, capsys, tmp_path):
+        assert main(["learn", "moons", "--preset", "mnist-1", "--out", str(tmp_path / "a")]) == 1
+        assert "is for mnist" in capsys.readouterr().err
+        assert main(["learn", "moons", "--resume", "--out", str(tmp_path / "b")]) == 1
+        assert "no run to resume" in capsys.readouterr().err
+        assert main(["learn", "moons", "--temperature", "0", "--out", str(tmp_path / "c")]) == 1
+        assert "temperature 0" in capsys.readouterr().err
+        assert not (tmp_path / "c").exists()
+
+    def test_mnist_runs(self, mnist_folder, tmp_path):
+        folder = tmp_path / "run"
+        code = main(["learn", "mnist", "--data", str(mnist_folder), "--out", str(folder), *WIDE])
+        assert code == 0
+        found = json.loads((folder / "quality.json").read_text())
+        assert sum(found["classes"]) == 1000
+        assert found["frechet_distance"] > 0
+
+
+WORKER = """
+import sys, torch, torch.distributed as dist
+import crossedge as ce
+from crossedge.learning import Phase, Trainer, paper_generator
+torch.set_num_threads(1)
+rank, world, file, out = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4]
+if world > 1:
+    dist.init_process_group("gloo", f"file://{file}", rank=rank, world_size=world)
+torch.manual_seed(0)
+generator = paper_generator(3, 2).double()
+data = torch.randn(96, 2, generator=torch.Generator().manual_seed(1)).double() + 1
+class Double(torch.nn.Module):
+    def __init__(self): super().__init__(); self.inner = generator
+    def forward(self, z): return self.inner(z.double())
+loss = ce.TwoSampleLoss(ce.SpanningTree(1.0))
+trainer = Trainer(Double(), data, loss, batch=32, phases=[Phase(2, 1e-3)], noise=3)
+list(trainer.run())
+if rank == 0:
+    torch.save(generator.state_dict(), out)
+"""
+
+
+def test_two_processes_are_as_good_as_one(tmp_path):
+    """The same global batch, half of it made in each process."""
+    results = []
+    for world in (1, 2):
+        places = _, out = tmp_path / "meet", tmp_path / f"{world}.pt"
+        workers = [
+            subprocess.Popen(
+                [sys.executable, "-c", WORKER, str(rank), str(world), *map(str, places)]
+            )
+            for rank in range(world)
+        ]
+        assert all(worker.wait(120) == 0 for worker in workers)
+        results.append(torch.load(out))
+    for name, value in results[0].items():
+        torch.testing.assert_close(value, results[1][name], rtol=1e-9, atol=1e-12)
+
+
+class TestQuality:
+    def test_samples_of_the_data_have_density_and_coverage_near_one(self):
+        rng = torch.Generator().manual_seed(0)
+        real, fake = (torch.randn(500, 3, generator=rng) for _ in range(2))
+        density, coverage = density_and_coverage(real, fake)
+        assert density == pytest.approx(1, abs=0.1)
+        assert coverage > 0.93
+        density, coverage = density_and_coverage(real, torch.zeros(500, 3))
+        assert coverage < 0.2
+
+    def test_frechet_distance_of_normal_samples(self):
+        """In one dimension (m - n)^2 + (s - t)^2."""
+        rng = torch.Generator().manual_seed(0)
+        real = torch.randn(200_000, 1, generator=rng, dtype=torch.float64)
+        fake = torch.randn(200_000, 1, generator=rng, dtype=torch.float64) * 3 + 1
+        assert frechet_distance(real, fake) == pytest.approx(5, abs=0.1)
+        two = torch.randn(1000, 4, generator=rng, dtype=torch.float64)
+        assert frechet_distance(two, two) == pytest.approx(0, abs=1e-9)
+
+
+def test_the_command_tests_two_files(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "x.npy", rng.normal(size=(40, 2)))
+    y = rng.normal(size=(30, 2)) + 1
+    np.savetxt(tmp_path / "y.csv", y, delimiter=",", header="a,b", comments="")
+    assert main(["test", str(tmp_path / "x.npy"), str(tmp_path / "y.csv")]) == 0
+    assert "p-value    0.0004" in capsys.readouterr().out
+    assert main(["test", str(tmp_path / "x.npy"), str(tmp_path / "none.csv")]) == 1
+    assert "none.csv" in capsys.readouterr().err
