@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import crossedge as ce
-from crossedge.adaptive import default_weights
+from crossedge.adaptive import default_parts, sparse_weights
 from crossedge.distances import matrix_distances, point_distances
 
 
@@ -80,25 +80,60 @@ def test_moving_turning_and_scaling_do_not_matter():
     assert found.statistic == pytest.approx(other.statistic, rel=1e-6)
 
 
-def test_default_weights_know_sizes_of_neighbourhoods():
+def test_default_parts_know_sizes_of_neighbourhoods():
     """A median point has its 16 nearest within a temperature of the nearest, or so."""
     x, y = samples(150, 150, d=3)
     matrix = matrix_of(np.concatenate([x, y]))
-    weights = default_weights(matrix_distances(matrix))
-    smooth = [one for one in weights if one.is_smooth]
-    assert [one.k for one in weights if not one.is_smooth] == [17, 37]
-    for one, size in zip(smooth, (4, 16, 64, 299), strict=True):
-        gaps = np.sort(matrix + np.diag(np.full(300, np.inf)), 1)
-        assert one.temperature == pytest.approx(np.median(gaps[:, size - 1] - gaps[:, 0]))
+    parts = default_parts(matrix_distances(matrix), ("weighted", "fisher"))
+    weights = [part.weights for part in parts if part.statistic.name == "weighted"]
+    assert [one.k for one in weights] == [1, 1, 1, 37, 1]
+    gaps = np.sort(matrix + np.diag(np.full(300, np.inf)), 1)
+    for one, size in zip(weights, (4, 16, 64, None, 299), strict=True):
+        if size:
+            assert one.temperature == pytest.approx(np.median(gaps[:, size - 1] - gaps[:, 0]))
+    assert parts[-1].prior == sum(part.prior for part in parts[:-1])
+
+
+def test_temperatures_are_no_rounding_errors():
+    """On a grid of 0.1 the nearest tie, but not to the last bit."""
+    grid = np.stack(np.meshgrid(*2 * [np.arange(12.0)]), -1).reshape(-1, 2)
+    found = [
+        [
+            part.weights.temperature
+            for part in default_parts(point_distances(points, 2.0), ["cross"])
+        ]
+        for points in (grid, 0.1 * grid, 0.1 * grid + 100)
+    ]
+    assert len(found[0]) == len(found[1]) == len(found[2])
+    assert found[1] == pytest.approx([0.1 * value for value in found[0]])
 
 
 def test_many_points_have_classical_graphs_only():
     points = np.random.default_rng(0).normal(size=(5000, 2))
-    weights = default_weights(point_distances(points, 2.0))
-    assert not any(one.is_smooth for one in weights)
+    assert not any(one.is_smooth for one in sparse_weights(point_distances(points, 2.0)))
     found = ce.two_sample(points[:2000], points[2000:] * 1.2, n_resamples=99, rng=0)
     assert found.pvalue == 0.01
     assert "minimum spanning tree" in [member.weights.name for member in found.members]
+
+
+@pytest.mark.parametrize("far", [1e5, 3e7, 6e7, 1e8, 1e12])
+def test_one_far_point_does_not_blind_it(far):
+    x, y = samples(60, 60, shift=0.8)
+    x[0] = [far, 0]
+    found = ce.two_sample(x, y, n_resamples=199, rng=0)
+    assert found.pvalue <= 0.02
+    order = np.random.default_rng(0).permutation(60)
+    assert ce.two_sample(x[order], y, n_resamples=199, rng=0).statistic == pytest.approx(
+        found.statistic, rel=1e-3
+    )
+
+
+def test_a_flat_member_does_not_silence_the_others():
+    x, y = samples(40, 50, shift=0.8)
+    for weights in ([ce.EnergyKernel()], [ce.EnergyKernel(), ce.GaussianKernel(1e5)]):
+        found = ce.two_sample(x, y, weights, n_resamples=999, rng=0)
+        assert found.pvalue <= 0.003
+        assert found.members[0].pvalue <= 0.003
 
 
 def test_a_list_of_weights_is_adaptive_over_them():
@@ -120,9 +155,9 @@ def test_members_have_the_pvalues_that_they_would_have_alone():
             ).members
             alone = ce.two_sample(x, y, weights, statistic=statistic, n_resamples=499, rng=0)
             assert member.pvalue == alone.pvalue
-            if statistic != "cross":  # which has a fourth moment alone
-                smooth = ce.two_sample(x, y, weights, statistic=statistic, null="pearson3")
-                assert member.evidence == pytest.approx(-smooth.log_pvalue, rel=1e-2)
+            smooth = ce.two_sample(x, y, weights, statistic=statistic, null="pearson3")
+            close = 1e-9 if statistic == "fisher" else 0.1  # the others have a fourth moment alone
+            assert member.evidence == pytest.approx(-smooth.log_pvalue, rel=close)
 
 
 def test_one_member_alone_is_the_whole():

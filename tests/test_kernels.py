@@ -8,7 +8,7 @@ from scipy import stats
 import crossedge as ce
 from crossedge.null.moments import label_moments
 from crossedge.statistics.label_moments import Form
-from crossedge.statistics.mean_discrepancies import mmd_variance
+from crossedge.statistics.mean_discrepancies import mmd_deviation
 from crossedge.weights import DenseWeights
 
 KERNELS = [
@@ -95,13 +95,18 @@ class TestKernel:
         far, near = loss(x, y + 2), loss(x, y - 0.6)
         assert far > near
 
-    def test_extremes_are_finite(self, weights):
-        for scale in (1e-200, 1e150):
+    @pytest.mark.parametrize("statistic", [None, "mmd_ratio", "fisher"])
+    def test_the_unit_of_points_does_not_matter(self, weights, statistic):
+        if "median" not in repr(weights) and not isinstance(weights, ce.EnergyKernel):
+            return  # a bandwidth has a unit
+        losses = []
+        for scale in (1.0, 1e-200, 1e150):
             points = torch.as_tensor(np.concatenate(samples()) * scale).requires_grad_()
-            loss = ce.TwoSampleLoss(weights)(points[:14], points[14:])
-            loss.backward()
-            assert torch.isfinite(loss)
+            losses.append(ce.TwoSampleLoss(weights, statistic)(points[:14], points[14:]))
+            losses[-1].backward()
             assert torch.isfinite(points.grad).all()
+        values = [float(loss.detach()) for loss in losses]
+        assert values == pytest.approx([values[0]] * 3, rel=1e-6)
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-120, 1e120, 1e280])
@@ -136,7 +141,7 @@ def test_the_variance_of_mmd_is_that_of_fresh_samples():
         x, y = rng.normal(size=(n_x, 1)), rng.normal(size=(n_y, 1)) * 1.5 + 1.5
         W = kernel(torch.as_tensor(pooled(x, y)))
         in_x = (torch.arange(n_x + n_y) < n_x).double()[:, None]
-        variances.append(float(mmd_variance(W, in_x)))
+        variances.append(float(mmd_deviation(W, in_x)) ** 2)
         K = W.numpy()
         values.append(
             K[:n_x, :n_x].sum() / (n_x * (n_x - 1))
@@ -152,7 +157,7 @@ def test_the_ratio_is_mmd_over_its_deviation_and_has_a_permutation_null():
     plain = ce.two_sample(x, y, ce.GaussianKernel(), n_resamples=9, rng=0)
     W = ce.GaussianKernel()(torch.as_tensor(pooled(x, y)))
     in_x = (torch.arange(50) < 30).double()[:, None]
-    expected = plain.statistic / float(mmd_variance(W, in_x)) ** 0.5
+    expected = plain.statistic / float(mmd_deviation(W, in_x))
     assert found.statistic == pytest.approx(expected, rel=1e-9)
     assert found.pvalue < 0.05
     loss = ce.TwoSampleLoss(ce.GaussianKernel(1.0), "mmd_ratio")

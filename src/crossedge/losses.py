@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import torch
@@ -11,7 +12,7 @@ from crossedge.null.moments import label_moments
 from crossedge.null.pvalues import check_law, smooth_pvalue
 from crossedge.statistics import WithinSums, statistic_named
 from crossedge.statistics.edge_counts import zscore
-from crossedge.statistics.mean_discrepancies import mmd_variance
+from crossedge.statistics.mean_discrepancies import mmd_deviation
 from crossedge.weights import DenseWeights, Weights
 from crossedge.weights.family import check_weights
 
@@ -116,17 +117,18 @@ class TwoSampleLoss(torch.nn.Module):
         pooled = torch.cat([x, y])
         if pooled.dtype in (torch.float16, torch.bfloat16):
             pooled = pooled.float()
-        distances = (
-            self.distance(pooled, pooled)
-            if callable(self.distance)
-            else lp_distances(pooled, float(self.distance))
-        )
+        if callable(self.distance):
+            distances = self.distance(pooled, pooled)
+        else:  # scaled by a power of two, so that no square leaves the range
+            largest = float(pooled.detach().abs().max())
+            unit = math.ldexp(1.0, math.frexp(largest)[1]) if largest > 0 else 1.0
+            distances = lp_distances(pooled / unit, float(self.distance)) * unit
         n_x, n_y = len(x), len(y)
         W = self.weights(distances.double())
         within = WithinSums(W[:n_x, :n_x].sum() / 2, W[n_x:, n_x:].sum() / 2)
         if self.statistic.studentized:
             in_x = (torch.arange(n_x + n_y, device=W.device) < n_x).to(W)[:, None]
-            within = within._replace(variance=mmd_variance(W, in_x)[0])
+            within = within._replace(deviation=mmd_deviation(W, in_x)[0])
         fourth = self.standardize == "pearson3"
         moments = label_moments(DenseWeights(W), n_x, n_y, fourth=fourth)
         statistic, sign = self.statistic, self.statistic.sign

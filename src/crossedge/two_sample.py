@@ -59,9 +59,9 @@ def two_sample(
         Relabel the pooled sample at random (or in all ways, if these are no more than n_resamples
         and ten million), or compare with a law that has the exact mean and variance over all
         labellings: the normal (for "generalized", chi-square, which fits classical graphs only), or
-        a gamma law with the exact skewness as well ("cross" and up to 4,000 points: also the exact
-        fourth moment). "generalized" has no "pearson3", "fisher" has only that (as chi-square), and
-        "mmd_ratio" has neither.
+        a gamma law with the exact skewness as well ("cross", "weighted" and "mmd", up to 4,000
+        points: also the exact fourth moment). "generalized" has no "pearson3", "fisher" has only
+        that (as chi-square), and "mmd_ratio" has neither.
     n_resamples : int
         How many random labellings, if the null is "permutation".
     distance : float, callable or "precomputed"

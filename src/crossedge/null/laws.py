@@ -61,7 +61,7 @@ def rounding(statistic: Statistic, moments: LabelMoments, observed: float) -> fl
     if statistic.form is not None:
         a, b = form = statistic.form(moments)
         total, std = abs(float(moments.total)), float(moments.law(form).std)
-        return max(1e-8 * std, 2e-12 * total * (abs(a) + abs(b)))
+        return max(1e-8 * std, 2e-14 * total * (abs(a) + abs(b)))
     return score_rounding(moments) * (1 + 2 * math.sqrt(abs(observed)))
 
 
@@ -69,7 +69,7 @@ def score_rounding(moments: LabelMoments) -> float:
     """How far z-scores that ought to be equal may differ."""
     stds = [float(moments.law(form).std) for form in (moments.weighted, moments.difference)]
     smallest = min([std for std in stds if std > 0], default=1.0)
-    return max(1e-8, 1e-12 * abs(float(moments.total)) / smallest)
+    return max(1e-8, 1e-14 * abs(float(moments.total)) / smallest)
 
 
 def _law(mean: float, std: float, skewness: float) -> Law:

@@ -2,9 +2,10 @@
 
 With labels s = +-1 and pair weights W, let R be the sum of W_uv s_u s_v over pairs and L that of
 deg_u s_u over points. A product of such sums is a sum over tuples of pairs and points, and the mean
-of a tuple depends only on how many points occur in it an odd number of times. Subtracting a
-constant from every weight moves R and L by constants, so the weights are centred first: degrees and
-weights then sum to 0, most terms vanish, and no large ones are left to cancel.
+of a tuple depends only on how many points occur in it an odd number of times. Row effects,
+W_uv = V_uv + a_u + a_v, add to R a multiple of L and a constant. They are taken out first, so that
+V has row sums 0, as the degrees have sum 0 once they are centred: nearly all sums over tuples then
+vanish, and no large ones are left to cancel, however far away a point may be.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ FOURTH = 4000  # points, up to which the fourth moment is computed
 
 @dataclass(frozen=True)
 class CentredSums:
-    """Sums of the weights less their mean, W' = W - c: what moments up to the third depend on."""
+    """Sums of the weights without row effects, V, and of the centred degrees of W."""
 
     total: torch.Tensor  # m of W itself
-    squares: torch.Tensor  # sum of W'^2 over pairs
-    cubes: torch.Tensor  # sum of W'^3 over pairs
+    squares: torch.Tensor  # sum of V^2 over pairs
+    cubes: torch.Tensor  # sum of V^3 over pairs
+    triangles: torch.Tensor  # tr V^3
     degree2: torch.Tensor  # sum of squared degrees
     degree3: torch.Tensor  # sum of cubed degrees
-    degree_squares: torch.Tensor  # sum over points of degree times the row sum of W'^2
-    degree_degree: torch.Tensor  # deg' W' deg
-    triangles: torch.Tensor  # tr W'^3
+    degree_squares: torch.Tensor  # sum over points of degree times the row sum of V^2
+    degree_degree: torch.Tensor  # deg' V deg
 
 
 @dataclass(frozen=True)
@@ -65,22 +66,34 @@ def centred_sums(weights: PairWeights) -> CentredSums:
     return _of_edges(weights) if isinstance(weights, EdgeList) else _of_matrix(weights)
 
 
+def without_row_effects(W: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """V, and the centred degrees of W."""
+    n = len(W)
+    V = (W - W.sum() / (n * (n - 1))).fill_diagonal_(0.0)
+    degree = V.sum(1)
+    degree = degree - degree.mean()
+    if n > 2:
+        for _ in range(2):  # the second time for what rounding left
+            rows = V.sum(1)
+            effect = (rows - rows.sum() / (2 * n - 2)) / (n - 2)
+            V = (V - effect - effect[:, None]).fill_diagonal_(0.0)
+    return V, degree
+
+
 def _of_matrix(weights: DenseWeights) -> CentredSums:
     """All differentiable. Only the triangles cost more than a pass."""
-    W, n = weights.matrix, weights.n
-    total = W.sum() / 2
-    centred = (W - total / (n * (n - 1) / 2)).fill_diagonal_(0.0)
-    squared = centred * centred
-    degree, squares = centred.sum(1), squared.sum(1)
+    V, degree = without_row_effects(weights.matrix)
+    squared = V * V
+    squares = squared.sum(1)
     return CentredSums(
-        total=total,
+        total=weights.matrix.sum() / 2,
         squares=squares.sum() / 2,
-        cubes=(squared * centred).sum() / 2,
+        cubes=(squared * V).sum() / 2,
+        triangles=_triangles(V),
         degree2=(degree**2).sum(),
         degree3=(degree**3).sum(),
         degree_squares=(degree * squares).sum(),
-        degree_degree=degree @ (centred @ degree),
-        triangles=_triangles(centred),
+        degree_degree=degree @ (V @ degree),
     )
 
 
@@ -98,6 +111,7 @@ def _triangles(W: torch.Tensor) -> torch.Tensor:
 
 
 def _of_edges(graph: EdgeList) -> CentredSums:
+    """First for W' = W less its mean, then without the row effects a = deg / (n - 2)."""
     n, sizes = graph.n, graph.sizes
     c = graph.total / (n * (n - 1) / 2)
     centred = graph.weight - c
@@ -113,70 +127,58 @@ def _of_edges(graph: EdgeList) -> CentredSums:
         + 6 * c**2 * (n - 2) * graph.total
         - c**3 * perm(n, 3)
     )
-    return CentredSums(
-        *(
-            torch.tensor(float(value), dtype=torch.float64)
-            for value in (
-                graph.total,
-                (sizes @ squares) / 2,
-                (sizes @ cubes) / 2,
-                sizes @ degree**2,
-                sizes @ degree**3,
-                sizes @ (degree * squares),
-                sizes @ (degree * onward),
-                triangles,
-            )
-        )
+    d2, d3 = float(sizes @ degree**2), float(sizes @ degree**3)
+    ds, dwd = float(sizes @ (degree * squares)), float(sizes @ (degree * onward))
+    r = 1 / (n - 2) if n > 2 else 0.0
+    values = (
+        graph.total,
+        (sizes @ squares) / 2 - d2 * r,
+        (sizes @ cubes) / 2 - 3 * ds * r + 3 * (d3 + dwd) * r**2 - (n - 4) * d3 * r**3,
+        triangles
+        - 6 * (dwd - ds) * r
+        + 3 * ((n - 4) * dwd - 4 * d3) * r**2
+        - (16 - 6 * n) * d3 * r**3,
+        d2,
+        d3,
+        ds - 2 * (d3 + dwd) * r + (n - 4) * d3 * r**2,
+        dwd + 2 * d3 * r,
     )
+    return CentredSums(*(torch.tensor(float(value), dtype=torch.float64) for value in values))
 
 
 def label_moments(
     weights: PairWeights, n_x: int, n_y: int, *, fourth: bool = False
 ) -> LabelMoments:
-    """All joint moments of R and L up to the third (variance of R: the paper's theorem 3).
+    """All joint moments of T and L up to the third (variance of R: the paper's theorem 3).
 
-    The fourth moment of R, if it is asked for, needs the full matrix: not for very large graphs.
-
-    Tuples are sorted by shape; the names below say which, and e1 ... e6 are the means of products
-    of so many distinct labels.
+    The fourth moments of T and R, if they are asked for, need the full matrix: not for very large
+    graphs. e1 ... e6 are the means of products of so many distinct labels.
     """
     e1, e2, e3, e4, e5, e6 = (mean_label_product(k, n_x, n_y) for k in range(1, 7))
     given, unit = weights, _unit(weights)
     if not isinstance(weights, EdgeList) and unit != 1:
         weights = DenseWeights(weights.matrix / unit)
     s = centred_sums(weights)
-    d2, d3, ds, dwd = s.degree2, s.degree3, s.degree_squares, s.degree_degree
-
-    adjacent = d2 - 2 * s.squares  # two edges with one common end
-    apart = -s.squares - adjacent  # all pairs of edges sum to m'^2 = 0
-    terms = s.squares, e2 * adjacent, e4 * apart
-
-    repeated = -2 * s.cubes  # one edge three times, or two edges, one of them twice
-    triangle = s.triangles
-    star = d3 - 3 * ds + 4 * s.cubes
-    path = 3 * (dwd - 2 * ds + 2 * s.cubes - triangle)
-    # an adjacent pair and any third edge, less what has been counted
-    twice = ds - 2 * s.cubes
-    adjacent_and_apart = -3 * (2 * twice + triangle + star + 2 / 3 * path)
-    all_apart = -(repeated + triangle + star + path + adjacent_and_apart)
-
+    if not bool(torch.isfinite(s.total.detach())):
+        raise ValueError("the weights add up to more than a float can hold: rescale the points")
+    fourth = fourth and weights.n <= FOURTH
     # a statistic that cannot vary, as on regular graphs with n_x = 1, leaves rounding errors
-    size = sum(abs(float(term.detach())) for term in terms)
-    noise = 1e-13 * size + 4 * (1e-12 * float(s.total.detach())) ** 2
+    noise = 1e-13 * s.squares.detach() + (1e-13 * s.total.detach()) ** 2
+    tttt = fourth_moment(weights, n_x, n_y) if fourth else None
     return LabelMoments(
         n_x=n_x,
         n_y=n_y,
         total=unit * s.total,
+        tt=(1 - 2 * e2 + e4) * s.squares,
+        ll=(1 - e2) * s.degree2,
+        ttt=(1 - 3 * e2 + 3 * e4 - e6) * s.triangles + 4 * (e2 - 2 * e4 + e6) * s.cubes,
+        ttl=-2 * (e1 - 2 * e3 + e5) * s.degree_squares,
+        tll=(1 - 2 * e2 + e4) * s.degree_degree,
+        lll=2 * (e3 - e1) * s.degree3,
+        noise=noise,
+        tttt=tttt,
+        rrrr=fourth_moment(weights, n_x, n_y, row_effects=True) if fourth and n_x != n_y else tttt,
         unit=unit,
-        rr=sum(terms, torch.zeros_like(s.total)),
-        rl=(e1 - e3) * d2,
-        ll=(1 - e2) * d2,
-        rrr=triangle + e2 * (repeated + path) + e4 * (star + adjacent_and_apart) + e6 * all_apart,
-        rrl=2 * (e1 - e3) * (dwd - ds) + 2 * (e3 - e5) * (ds - d3 - dwd),
-        rll=dwd - 2 * e2 * (d3 + dwd) + e4 * (2 * d3 + dwd),
-        lll=2 * (e3 - e1) * d3,
-        noise=torch.as_tensor(noise, dtype=s.total.dtype, device=s.total.device),
-        rrrr=fourth_moment(weights, n_x, n_y) if fourth and weights.n <= FOURTH else None,
         step_r=2 * given.step,
         step_l=2 * given.degree_step,
     )
@@ -190,8 +192,10 @@ def _unit(weights: PairWeights) -> float:
     return largest if largest > 0 and not 1e-60 < largest < 1e60 else 1.0
 
 
-def fourth_moment(weights: PairWeights, n_x: int, n_y: int) -> torch.Tensor:
-    """E[R^4] of the centred weights, from a full matrix.
+def fourth_moment(
+    weights: PairWeights, n_x: int, n_y: int, *, row_effects: bool = False
+) -> torch.Tensor:
+    """The fourth central moment of T, or with row effects that of R, from a full matrix.
 
     R^4 is a sum over eight ends of edges. Those that fall on one point form a block, and a sum over
     distinct points is one over all points less the coincidences: a block of size 1, 2, 3, 4 brings
@@ -210,7 +214,7 @@ def fourth_moment(weights: PairWeights, n_x: int, n_y: int) -> torch.Tensor:
             product = np.convolve(product, factor[size])
         return float(sum(c * e[k] for k, c in enumerate(product)))
 
-    s = fourth_sums(weights)
+    s = fourth_sums(weights, row_effects=row_effects)
     pairs, degree2 = 2 * s.squares, s.degree2
     return (
         192 * mean(1, 2, 2, 2, 1) * s.path
@@ -231,10 +235,12 @@ def fourth_moment(weights: PairWeights, n_x: int, n_y: int) -> torch.Tensor:
     ) / 16
 
 
-def fourth_sums(weights: PairWeights) -> FourthSums:
+def fourth_sums(weights: PairWeights, *, row_effects: bool) -> FourthSums:
     W = weights.dense()
     n = len(W)
     centred = (W - W.sum() / (n * (n - 1))).fill_diagonal_(0.0)
+    if not row_effects:
+        centred, _ = without_row_effects(W)
     squared, walks = centred * centred, centred @ centred
     degree, squares, cubes = centred.sum(1), squared.sum(1), (squared * centred).sum(1)
     onward = centred @ degree

@@ -21,7 +21,7 @@ from crossedge.numerics.labellings import (
 from crossedge.numerics.within_sums import add_within, count_within
 from crossedge.randomness import Rng, random_key
 from crossedge.statistics import LabelMoments, Statistic, WithinSums
-from crossedge.statistics.mean_discrepancies import mmd_variance
+from crossedge.statistics.mean_discrepancies import mmd_deviation
 from crossedge.weights import EdgeList, PairWeights
 
 Floats = npt.NDArray[np.float64]
@@ -44,7 +44,7 @@ class PermutationNull:
         b counts the values no less extreme than the observed one; those that differ by rounding are
         equal. Stopped at the b-th such value, the p-value is b / B (Besag and Clifford, 1991).
         """
-        extreme = int((sign * self.values >= sign * observed - tolerance).sum())
+        extreme = int((~(sign * self.values < sign * observed - tolerance)).sum())  # NaN counts
         if self.exact or self.stopped:
             return extreme / len(self.values)
         return (1 + extreme) / (1 + len(self.values))
@@ -129,8 +129,8 @@ def relabel(
             some = range(first, min(first + TOGETHER, blocks.stop))
             labels = in_threads(labellings.block, some)
             found += [within_sums(weights, part, studentized) for part in labels]
-    x, y, variance = zip(*found, strict=True)
-    return WithinSums(torch.cat(x), torch.cat(y), torch.cat(variance) if studentized else None)
+    x, y, deviation = zip(*found, strict=True)
+    return WithinSums(torch.cat(x), torch.cat(y), torch.cat(deviation) if studentized else None)
 
 
 def _labellings_up_to(n: int, n_x: int, limit: int) -> bool:
@@ -164,7 +164,7 @@ def within_sums(weights: PairWeights, labels: Words, studentized: bool = False) 
         matrix, z = weights.dense(), torch.from_numpy(spread(labels))
         within_x = ((matrix @ z) * z).sum(0) / 2
         within_y = weights.total - matrix.sum(1) @ z + within_x
-        return WithinSums(within_x, within_y, mmd_variance(matrix, z))
+        return WithinSums(within_x, within_y, mmd_deviation(matrix, z))
     if not isinstance(weights, EdgeList):
         within, degrees = multiply_within(labels, weights.matrix, weights.degree)
     elif weights.is_count:

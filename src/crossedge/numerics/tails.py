@@ -38,17 +38,38 @@ def log_normal_tail(z: torch.Tensor) -> torch.Tensor:
 
 
 def log_pearson3_tails(z: torch.Tensor, skewness: torch.Tensor) -> torch.Tensor:
-    """`log_pearson3_tail` for many z and one skewness, by a table unless gradients are asked for.
+    """`log_pearson3_tail` for many z and one skewness, faster where no gradients are asked for.
 
-    Its entries are MESH apart, and cubic in between, where the slope is minus the hazard: good to
-    1e-7, but for kinks where a law ends. A value depends on its z alone, so equal ones stay equal.
+    A value depends on its z alone, so equal ones stay equal.
     """
     if z.requires_grad or skewness.requires_grad:
         return log_pearson3_tail(z, skewness)
+    g = float(skewness)
+    if abs(g) < NONE:
+        return log_normal_tail(z)
+    return _by_table(z, skewness) if abs(g) < LITTLE else _by_gamma_functions(z, skewness)
+
+
+def _by_gamma_functions(z: torch.Tensor, skewness: torch.Tensor) -> torch.Tensor:
+    """Where these do not underflow, and a law turned round is not near its end."""
+    g = float(skewness)
+    k = torch.full_like(z, 4 / g**2)
+    y = (k * (1 + z * g / 2)).clamp(min=0.0)
+    above, below = torch.special.gammaincc(k, y), torch.special.gammainc(k, y)
+    upper, lower = (above, below) if g > 0 else (below, above)
+    tails = torch.where(lower < 0.5, torch.log1p(-lower), torch.log(upper))
+    rest = (tails < LOG_RANGE) | ((1 + z * g / 2 <= 1 - REACH) & (g < 0))
+    if rest.any():
+        tails[rest] = log_pearson3_tail(z[rest], skewness)
+    return tails
+
+
+def _by_table(z: torch.Tensor, skewness: torch.Tensor) -> torch.Tensor:
+    """Entries are MESH apart; cubic in between, where the slope is minus the hazard."""
     cell = torch.floor(z / MESH)
     nodes = torch.unique(torch.cat([cell.reshape(-1), cell.reshape(-1) + 1]))
-    tails, slopes = _table(MESH * nodes, skewness)
-    slopes = MESH * slopes
+    tails = log_pearson3_tail(MESH * nodes, skewness)
+    slopes = -MESH * torch.exp(_log_gamma_density(MESH * nodes, skewness) - tails)
     left = torch.searchsorted(nodes, cell)
     u = z / MESH - cell
     v = 1 - u
@@ -57,33 +78,7 @@ def log_pearson3_tails(z: torch.Tensor, skewness: torch.Tensor) -> torch.Tensor:
         + u * u * (1 + 2 * v) * tails[left + 1]
         + u * v * (v * slopes[left] - u * slopes[left + 1])
     )
-    return found
-
-
-def _table(z: torch.Tensor, skewness: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Log tails and their slopes; by incomplete gamma functions, where these do not underflow."""
-    g = float(skewness)
-    tails, slopes = torch.empty_like(z), torch.empty_like(z)
-    plain = torch.zeros_like(z, dtype=torch.bool)
-    if abs(g) < NONE:
-        tails = log_normal_tail(z)
-        return tails, -torch.exp(-(z**2) / 2 - math.log(2 * math.pi) / 2 - tails)
-    if abs(g) > LITTLE:
-        shape, y = 4 / g**2, (4 / g**2 * (1 + z * g / 2)).clamp(min=0.0)
-        above, below = torch.special.gammaincc, torch.special.gammainc
-        upper, lower = (above, below) if g > 0 else (below, above)
-        k = torch.full_like(y, shape)
-        tails = torch.where(lower(k, y) < 0.5, torch.log1p(-lower(k, y)), torch.log(upper(k, y)))
-        slopes = -torch.exp(_log_gamma_density(z, skewness) - tails)
-        plain = (tails > LOG_RANGE) & ((1 + z * g / 2 > 1 - REACH) | (g > 0))
-    rest = z[~plain]
-    if len(rest):
-        with torch.enable_grad():
-            leaf = rest.requires_grad_()
-            found = log_pearson3_tail(leaf, skewness)
-            (slopes[~plain],) = torch.autograd.grad(found.sum(), leaf)
-        tails[~plain] = found.detach()
-    return tails, slopes
+    return found.clamp(max=0.0)
 
 
 def log_pearson3_tail(z: torch.Tensor, skewness: torch.Tensor) -> torch.Tensor:

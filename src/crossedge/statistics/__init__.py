@@ -21,7 +21,7 @@ class WithinSums(NamedTuple):
 
     x: torch.Tensor  # R_x
     y: torch.Tensor  # R_y
-    variance: torch.Tensor | None = None  # `mmd_variance`, for a studentized statistic
+    deviation: torch.Tensor | None = None  # `mmd_deviation`, for a studentized statistic
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,10 @@ class Statistic:
 
     def of(self, within: WithinSums, moments: LabelMoments) -> torch.Tensor:
         value = self.value(within.x, within.y, moments)
-        if within.variance is None:
+        if within.deviation is None:
             return value
-        varies = within.variance > 0  # it is 0 only where all weights are
-        return torch.where(varies, value / torch.sqrt(torch.where(varies, within.variance, 1.0)), 0)
+        varies = within.deviation > 0  # it is 0 only where all weights are
+        return torch.where(varies, value / torch.where(varies, within.deviation, 1.0), 0.0 * value)
 
 
 def _cross_form(_: LabelMoments) -> Form:

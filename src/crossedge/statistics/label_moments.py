@@ -39,25 +39,37 @@ class LabelMoments:
     """Moments over all labellings s = +-1, n_x of them +1, as float64 scalars.
 
     R is the sum of W_uv s_u s_v over pairs, and L that of deg_u s_u over points, so that
-    R_x = (m + R + L) / 4 and R_y = (m + R - L) / 4. Second and higher moments are about the mean,
-    of R / unit and L / unit.
+    R_x = (m + R + L) / 4 and R_y = (m + R - L) / 4. But for a constant, R = T + c L with
+    c = (n_x - n_y) / (n - 2), where T is the same sum for weights without row effects: those that
+    W - a_u - a_v leaves if all its degrees are made 0. T and L are not correlated. Second and
+    higher moments are about the mean, of T / unit and L / unit.
     """
 
     n_x: int
     n_y: int
     total: torch.Tensor  # m
-    rr: torch.Tensor
-    rl: torch.Tensor
+    tt: torch.Tensor
     ll: torch.Tensor
-    rrr: torch.Tensor
-    rrl: torch.Tensor
-    rll: torch.Tensor
+    ttt: torch.Tensor
+    ttl: torch.Tensor
+    tll: torch.Tensor
     lll: torch.Tensor
-    noise: torch.Tensor  # variances of R up to this are rounding errors
-    rrrr: torch.Tensor | None = None  # if it was asked for
+    noise: torch.Tensor  # variances up to this are rounding errors
+    tttt: torch.Tensor | None = None  # if it was asked for
+    rrrr: torch.Tensor | None = None
     unit: float = 1.0  # of the weights; not 1 only where powers of them would leave the range
     step_r: float = 0.0  # R moves in multiples of this
     step_l: float = 0.0
+
+    @property
+    def slope(self) -> float:
+        """That of R in L, c."""
+        n = self.n_x + self.n_y
+        return (self.n_x - self.n_y) / (n - 2) if n > 2 else 0.0
+
+    def _in_t_and_l(self, form: Form) -> Form:
+        b = form.b + form.a * self.slope
+        return Form(form.a, b if abs(b) > 1e-12 * abs(form.b) else 0.0)
 
     @property
     def mean_r(self) -> torch.Tensor:
@@ -68,13 +80,13 @@ class LabelMoments:
         return 2 * mean_label_product(1, self.n_x, self.n_y) * self.total
 
     def law(self, form: Form) -> Law:
-        a, b = form
-        mean = a * self.mean_r + b * self.mean_l
-        variance = a**2 * self.rr + 2 * a * b * self.rl + b**2 * self.ll
+        mean = form.a * self.mean_r + form.b * self.mean_l
+        a, b = self._in_t_and_l(form)
+        variance = a**2 * self.tt + b**2 * self.ll
         varies = variance.detach() > (a**2 + b**2) * self.noise
         safe = torch.where(varies, variance, 1.0)
         third = (
-            a**3 * self.rrr + 3 * a**2 * b * self.rrl + 3 * a * b**2 * self.rll + b**3 * self.lll
+            a**3 * self.ttt + 3 * a**2 * b * self.ttl + 3 * a * b**2 * self.tll + b**3 * self.lll
         )
         zero = torch.zeros_like(safe)
         return Law(
@@ -90,11 +102,14 @@ class LabelMoments:
         return abs(form.a) * self.step_r + abs(form.b) * self.step_l
 
     def excess(self, form: Form) -> torch.Tensor | None:
-        """The excess kurtosis of a form in R alone, where the fourth moment is known."""
-        if self.rrrr is None or form.b != 0:
+        """The excess kurtosis of a form in T or in R alone, where the fourth moment is known."""
+        a, b = self._in_t_and_l(form)
+        fourth = self.tttt if b == 0 else self.rrrr if form.b == 0 else None
+        if fourth is None:
             return None
-        varies = self.rr.detach() > self.noise
-        return torch.where(varies, self.rrrr / torch.where(varies, self.rr, 1.0) ** 2 - 3, 0.0)
+        variance = self.tt + (b / a) ** 2 * self.ll
+        varies = variance.detach() > self.noise
+        return torch.where(varies, fourth / torch.where(varies, variance, 1.0) ** 2 - 3, 0.0)
 
     @property
     def difference(self) -> Form:

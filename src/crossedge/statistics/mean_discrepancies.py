@@ -36,12 +36,16 @@ def energy_form(moments: LabelMoments) -> Form:
     return _form(moments, *_all_pairs(moments))
 
 
-def mmd_variance(W: torch.Tensor, in_x: torch.Tensor) -> torch.Tensor:
+def mmd_deviation(W: torch.Tensor, in_x: torch.Tensor) -> torch.Tensor:
     """(labellings,): of `mmd` were the samples drawn anew, for (n, labellings) labels 0 and 1.
 
     To first order, MMD squared is a mean over x plus a mean over y of what each point contributes
-    (Sutherland and co-authors, 2017): four times the variances of those means.
+    (Sutherland and co-authors, 2017): its variance is four times the variances of those means.
     """
+    unit = W.detach().abs().max()  # powers of W itself might leave the range
+    if not unit > 0:
+        return 0 * W.sum() + torch.zeros(in_x.shape[1], dtype=W.dtype, device=W.device)
+    W = W / unit
     n_x = in_x.sum(0)
     n_y = len(in_x) - n_x
     to_x = W @ in_x
@@ -50,7 +54,7 @@ def mmd_variance(W: torch.Tensor, in_x: torch.Tensor) -> torch.Tensor:
     of_y = to_y / (n_y - 1).clamp(min=1) - to_x / n_x
     spread = _variance(of_x, in_x) / n_x + _variance(of_y, 1 - in_x) / n_y
     least = FLOOR * (W**2).mean().detach() * (1 / n_x + 1 / n_y)
-    return 4 * (spread + least)
+    return 2 * unit * torch.sqrt(spread + least)
 
 
 def _variance(values: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:

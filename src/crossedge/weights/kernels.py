@@ -1,7 +1,7 @@
 """Kernel matrices as weights: the maximum mean discrepancy and the energy distance.
 
 They differ from graphs in nothing but W, so the same null serves them. The diagonal of W is zero:
-the unbiased estimate has no use for it, and the biased one gets it back as a constant.
+the unbiased estimate has no use for it, and that of the energy kernel is 0 anyway.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class GaussianKernel(BandwidthKernel):
       samples    100 and 80 points
       statistic  0.0123967  (if the distributions are equal: 0 ± 0.005803)
       z-score    2.14
-      p-value    0.03978
+      p-value    0.03963
     """
 
     bandwidth: Scale = "median"
