@@ -231,7 +231,7 @@ def reference_tail(z, skewness):
     "skewness", [0, 1e-8, 1e-3, 0.05, 0.3, 0.49, 0.51, 1, 2, 2.8, -1e-3, -0.3, -1]
 )
 def test_log_tails_far_out(skewness):
-    for z in (-3, -1, -0.3, 0, 0.2, 1, 2, 4, 8, 15, 31):
+    for z in (-3, -0.3, 0.2, 2, 8, 31):
         found = log_pearson3_tail(
             torch.tensor(z, dtype=torch.float64), torch.tensor(skewness, dtype=torch.float64)
         )
@@ -339,6 +339,18 @@ def test_log_tails_have_gradients():
         assert torch.autograd.gradcheck(log_pearson3_tail, (z, gamma))
 
 
+@pytest.mark.parametrize(
+    ("skewness", "excess"), [(1.48, 2.96), (0.9, 0.8), (0.2, -0.4), (-0.3, -0.2), (0.5, 0.6)]
+)
+def test_four_moment_tails_have_gradients(skewness, excess):
+    """Also where the density rises steeply from its end."""
+    point = [
+        torch.tensor(value, dtype=torch.float64, requires_grad=True)
+        for value in (1.63, skewness, excess)
+    ]
+    assert torch.autograd.gradcheck(log_four_moment_tail, point, rtol=1e-4)
+
+
 def test_smooth_pvalues_have_gradients():
     for statistic in STATISTICS.values():
         for null in ("normal", "pearson3"):
@@ -346,15 +358,15 @@ def test_smooth_pvalues_have_gradients():
                 continue
 
             def log_p(upper, statistic=statistic, null=null):
-                i, j = torch.triu_indices(7, 7, 1)
-                W = torch.zeros(7, 7, dtype=torch.float64).index_put((i, j), upper)
+                i, j = torch.triu_indices(6, 6, 1)
+                W = torch.zeros(6, 6, dtype=torch.float64).index_put((i, j), upper)
                 W = W + W.T
-                moments = label_moments(DenseWeights(W), 3, 4)
-                within = W[:3, :3].sum() / 2, W[3:, 3:].sum() / 2
+                moments = label_moments(DenseWeights(W), 2, 4)
+                within = W[:2, :2].sum() / 2, W[2:, 2:].sum() / 2
                 return smooth_pvalue(statistic, null, *within, moments)
 
             upper = torch.rand(
-                21, dtype=torch.float64, generator=torch.Generator().manual_seed(0)
+                15, dtype=torch.float64, generator=torch.Generator().manual_seed(0)
             ).requires_grad_()
             assert torch.autograd.gradcheck(log_p, (upper,))
 

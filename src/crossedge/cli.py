@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -109,18 +110,21 @@ def _configuration(options: argparse.Namespace) -> Configuration:
 
 
 def _learn(options: argparse.Namespace) -> int:
+    import torch.distributed as dist
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
     from rich.progress import TimeRemainingColumn as Left
 
     from crossedge.learning.learn import Run
 
+    if "RANK" in os.environ and "WORLD_SIZE" in os.environ:  # by torchrun
+        dist.init_process_group("gloo")
     folder = options.out or Path("runs") / (options.preset or options.data)
     if options.resume:
         run = Run.resume(folder, options.folder)
     else:
         run = Run.begin(folder, _configuration(options), options.folder)
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), Left())
-    with Progress(*columns) as bar:
+    with Progress(*columns, disable=not run.leads) as bar:
         task = bar.add_task("", total=run.configuration.epochs, completed=run.trainer.epoch)
 
         def watch(line: dict[str, Any]) -> None:
@@ -130,6 +134,8 @@ def _learn(options: argparse.Namespace) -> int:
             )
 
         complete = run.train(watch)
+    if not run.leads:
+        return 0
     if not complete:
         print(f"stopped after epoch {run.trainer.epoch}; go on with --resume --out {folder}")
         return 0

@@ -14,7 +14,7 @@ from crossedge.learning.generators import initialise, paper_generator
 from crossedge.learning.pictures import draw_metrics, draw_samples
 from crossedge.learning.quality import quality, train_classifier
 from crossedge.learning.runs import RunFolder
-from crossedge.learning.trainer import Trainer
+from crossedge.learning.trainer import Trainer, any_process, rank
 from crossedge.two_sample import two_sample
 
 PICTURES = 20  # in a run
@@ -26,6 +26,7 @@ class Run:
 
     def __init__(self, folder: RunFolder, configuration: Configuration, data: str | None) -> None:
         self.folder, self.configuration = folder, configuration
+        self.leads = rank() == 0  # of several processes, one writes
         self.dataset: Dataset = load(configuration.data, data)
         self.generator = paper_generator(
             configuration.noise, self.dataset.dimension, bounded=self.dataset.is_images
@@ -44,14 +45,15 @@ class Run:
     @classmethod
     def begin(cls, path: str | Path, configuration: Configuration, data: str | None) -> Run:
         run = cls(RunFolder(path), configuration, data)
-        run.folder.create(configuration)
+        if run.leads:
+            run.folder.create(configuration)
         return run
 
     @classmethod
     def resume(cls, path: str | Path, data: str | None) -> Run:
         folder = RunFolder(path)
         run = cls(folder, folder.configuration(), data)
-        state = folder.load()
+        state = folder.load(tidy=run.leads)
         if state:
             run.trainer.restore(state)
         return run
@@ -61,12 +63,13 @@ class Run:
         every = max(1, self.configuration.epochs // PICTURES)
         with _asked_to_stop() as asked:
             for epoch in self.trainer.run():
-                line = {**epoch._asdict(), "log_pvalue": self._log_pvalue()}
-                self.folder.save(self.trainer.state(), line)
-                if epoch.epoch % every == 0:
-                    self.draw(epoch.epoch)
-                watch(line)
-                if asked():
+                if self.leads:
+                    line = {**epoch._asdict(), "log_pvalue": self._log_pvalue()}
+                    self.folder.save(self.trainer.state(), line)
+                    if epoch.epoch % every == 0:
+                        self.draw(epoch.epoch)
+                    watch(line)
+                if any_process(asked()):
                     return self.trainer.epoch == self.configuration.epochs
         return True
 

@@ -53,12 +53,14 @@ class RunFolder:
             os.fsync(file.fileno())
         os.replace(temporary, self.path / "checkpoint.pt")
 
-    def load(self) -> dict[str, Any] | None:
-        """The last checkpoint, if there is one; lines of epochs after it are dropped."""
+    def load(self, *, tidy: bool = True) -> dict[str, Any] | None:
+        """The last checkpoint, if there is one; to be tidy, lines of later epochs are dropped."""
         path = self.path / "checkpoint.pt"
         state: dict[str, Any] | None = None
         if path.is_file():
             state = torch.load(path, weights_only=True)
+        if not tidy:
+            return state
         epochs = int(state["epoch"]) if state else 0
         lines = self.metrics()[:epochs]
         text = "".join(json.dumps(line) + "\n" for line in lines)

@@ -143,7 +143,7 @@ class Trainer:
     def _step(self, real: torch.Tensor) -> float:
         noise = torch.randn(self.batch, self.noise, generator=self.random).to(real.device)
         shares = noise.chunk(_processes())
-        own = self.generator(shares[_rank()])
+        own = self.generator(shares[rank()])
         value = self.loss(real, _gather(own))
         self.optimizer.zero_grad(set_to_none=True)
         value.backward()  # type: ignore[no-untyped-call]
@@ -159,8 +159,17 @@ def _processes() -> int:
     return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
 
 
-def _rank() -> int:
+def rank() -> int:
     return dist.get_rank() if _processes() > 1 else 0
+
+
+def any_process(flag: bool) -> bool:
+    """Whether it holds in any process: they must stop together."""
+    if _processes() == 1:
+        return flag
+    flags = torch.tensor([float(flag)])
+    dist.all_reduce(flags, dist.ReduceOp.MAX)
+    return bool(flags.item())
 
 
 def _gather(own: torch.Tensor) -> torch.Tensor:
@@ -169,5 +178,5 @@ def _gather(own: torch.Tensor) -> torch.Tensor:
         return own
     shares = [torch.empty_like(own) for _ in range(_processes())]
     dist.all_gather(shares, own.detach().contiguous())
-    shares[_rank()] = own
+    shares[rank()] = own
     return torch.cat(shares)

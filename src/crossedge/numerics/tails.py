@@ -99,7 +99,7 @@ def log_pearson3_tail(z: torch.Tensor, skewness: torch.Tensor) -> torch.Tensor:
     inner = torch.where(turned < 0, torch.minimum(upper, REACH * last), upper)
     below = inner * turned / 2 <= -1  # all of the law is above
     inner = torch.where(below, torch.ones_like(inner), inner)
-    area = _log_area(lambda u: _log_gamma_density(u, turned[..., None]), inner, last.detach())
+    area = _log_area(lambda u: _log_gamma_density(u, turned[..., None]), inner, last)
     tail = _log_gamma_density(inner, turned) + area - (upper - inner) * torch.exp(-area)
     tail = torch.where(below, torch.zeros_like(tail), tail).clamp(max=-1e-300)
     tail = torch.where(outward, tail, torch.log(-torch.expm1(tail)))
@@ -208,9 +208,9 @@ def _log_beta_tail(
 
     last = mode + REACH * over
     near = torch.minimum(torch.where(used, z, mode), last)
-    area = _log_area(log_density, near, high.detach())
-    above = _log_area(log_density, mode, high.detach())
-    below = _log_area(lambda u: log_density(-u), -mode, -low.detach())
+    area = _log_area(log_density, near, high)
+    above = _log_area(log_density, mode, high)
+    below = _log_area(lambda u: log_density(-u), -mode, -low)
     tail = log_density(near[..., None])[..., 0] + area - torch.logaddexp(above, below)
     beyond = torch.where(used, z - near, 0.0)
     return tail - beyond * torch.exp(-area), used
@@ -221,7 +221,12 @@ def _log_area(log_density: LogDensity, start: torch.Tensor, end: torch.Tensor) -
     base = log_density(start[..., None])
     inside = torch.isfinite(base.detach()) & (start < end)[..., None]
     base = torch.where(inside, base, 0.0)
-    length = _length(log_density, start.detach(), end)
+    length = _length(log_density, start.detach(), end.detach())
+    # up to the end of a law, the rule moves with it: at a place that stands, the density might have
+    # no derivative that a fixed rule can integrate
+    to_end = (end.detach() - start.detach()) * (1 - 1e-9) <= length
+    finite = torch.isfinite(end.detach())
+    length = torch.where(to_end & finite, torch.where(finite, end, 0.0) - start, length)
     total = torch.zeros_like(start)
     for low, high in pairwise(PANELS):
         step = (low + (high - low) * (NODES.to(start.device) + 1) / 2) * length[..., None]
