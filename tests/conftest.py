@@ -1,5 +1,6 @@
 import matplotlib
 import pytest
+import torch
 from hypothesis import settings
 
 matplotlib.use("Agg")
@@ -18,3 +19,16 @@ def use_twins(monkeypatch):
 def loops(request, monkeypatch):
     if request.param == "torch":
         use_twins(monkeypatch)
+
+
+# many small tensors are faster without torch's threads; our own loops shall have two
+THREADED = ("smoothed", "weights", "twins", "star_mesh", "null", "two_sample", "samples")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _threads(request):
+    name = getattr(request.node, "name", "")
+    before = torch.get_num_threads()
+    torch.set_num_threads(2 if any(f"test_{one}.py" in name for one in THREADED) else 1)
+    yield
+    torch.set_num_threads(before)

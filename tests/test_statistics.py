@@ -227,9 +227,7 @@ def reference_tail(z, skewness):
         return float(mpmath.log(area))
 
 
-@pytest.mark.parametrize(
-    "skewness", [0, 1e-8, 1e-3, 0.05, 0.3, 0.49, 0.51, 1, 2, 2.8, -1e-3, -0.3, -1]
-)
+@pytest.mark.parametrize("skewness", [0, 1e-8, 1e-3, 0.3, 0.51, 1, 2.8, -0.3, -1])
 def test_log_tails_far_out(skewness):
     for z in (-3, -0.3, 0.2, 2, 8, 31):
         found = log_pearson3_tail(
