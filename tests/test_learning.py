@@ -149,9 +149,11 @@ class TestTrainer:
             list(trainer.run())
 
     def test_phases_have_steps_of_their_own(self):
-        configuration = Configuration("moons", phases=(Phase(2, 0.1), Phase(1, 0.01)))
-        assert [configuration.step_at(epoch) for epoch in range(3)] == [0.1, 0.1, 0.01]
-        assert configuration.epochs == 3
+        trainer = self.make(epochs=2)
+        trainer.steps = [1e-3, 1e-5]
+        assert [epoch.step for epoch in trainer.run()] == [1e-3, 1e-5]
+        assert trainer.optimizer.param_groups[0]["lr"] == 1e-5
+        assert Configuration("moons", phases=(Phase(2, 0.1), Phase(1, 0.01))).epochs == 3
 
     def test_batches_that_do_not_fit_are_refused(self):
         with pytest.raises(ValueError, match="larger than the data"):

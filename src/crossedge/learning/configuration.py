@@ -54,14 +54,6 @@ class Configuration:
     def epochs(self) -> int:
         return sum(phase.epochs for phase in self.phases)
 
-    def step_at(self, epoch: int) -> float:
-        """The step size of the epoch, counted from 0."""
-        for phase in self.phases:
-            if epoch < phase.epochs:
-                return phase.step
-            epoch -= phase.epochs
-        return self.phases[-1].step
-
     def make_weights(self) -> Weights:
         if self.weights == "neighbours":
             return NearestNeighbours(self.k, self.temperature)  # type: ignore[arg-type]
