@@ -338,5 +338,16 @@ def test_the_command_tests_two_files(tmp_path, capsys):
     np.savetxt(tmp_path / "y.csv", y, delimiter=",", header="a,b", comments="")
     assert main(["test", str(tmp_path / "x.npy"), str(tmp_path / "y.csv")]) == 0
     assert "p-value    0.0004" in capsys.readouterr().out
-    assert main(["test", str(tmp_path / "x.npy"), str(tmp_path / "none.csv")]) == 1
-    assert "none.csv" in capsys.readouterr().err
+    (tmp_path / "text.csv").write_text("a,b\n1,two\n")
+    (tmp_path / "empty.csv").write_text("a,b\n")
+    (tmp_path / "nan.csv").write_text("1,nan\n")
+    for name, message in (
+        ("none.csv", "none.csv"),
+        ("text.csv", "text.csv is no table"),
+        ("empty.csv", "empty.csv has no points"),
+        ("nan.csv", "y has NaN at row 0"),
+    ):
+        assert main(["test", str(tmp_path / "x.npy"), str(tmp_path / name)]) == 1
+        error = capsys.readouterr().err
+        assert message in error
+        assert error.count("\n") == 1

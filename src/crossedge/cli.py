@@ -87,14 +87,18 @@ def _test(options: argparse.Namespace) -> int:
 def _read(path: Path) -> Any:
     if path.suffix == ".npy":
         return np.load(path, allow_pickle=False)
-    with path.open() as file:
-        first = file.readline()
+    lines = path.read_text().splitlines()
     try:
-        [float(cell) for cell in first.split(",")]
+        [float(cell) for cell in lines[0].split(",")]
         header = 0
-    except ValueError:
+    except (ValueError, IndexError):
         header = 1
-    return np.loadtxt(path, delimiter=",", skiprows=header, ndmin=2)
+    if len(lines) <= header:
+        raise ValueError(f"{path} has no points: give a row for each")
+    try:
+        return np.loadtxt(lines, delimiter=",", skiprows=header, ndmin=2)
+    except ValueError as error:
+        raise ValueError(f"{path} is no table of numbers: {error}") from None
 
 
 def _configuration(options: argparse.Namespace) -> Configuration:
