@@ -49,6 +49,9 @@ def test_all_joint_moments_are_those_of_enumeration(n_x, n_y, seed, density):
     x, y = all_within(W, n_x)
     r, l = 2 * (x + y) - W.sum() / 2, 2 * (x - y)  # noqa: E741
     found = label_moments(DenseWeights(W), n_x, n_y)
+    second = label_moments(DenseWeights(W), n_x, n_y, third=False)
+    for name in ("total", "tt", "ll"):
+        torch.testing.assert_close(getattr(second, name), getattr(found, name))
     close = {"rel": 1e-9, "abs": 1e-11 * (1 + float(W.sum())) ** 3}
     assert float(found.mean_r) == pytest.approx(float(r.mean()), **close)
     assert float(found.mean_l) == pytest.approx(float(l.mean()), **close)
@@ -71,13 +74,15 @@ def test_edge_lists_and_matrices_have_the_same_moments(atoms):
         assert float(getattr(sparse, name)) == pytest.approx(float(getattr(dense, name)), rel=1e-9)
 
 
-def test_moments_are_differentiable():
+@pytest.mark.parametrize("third", [True, False])
+def test_moments_are_differentiable(third):
     def laws(upper):
         W = torch.zeros(6, 6, dtype=torch.float64)
         i, j = torch.triu_indices(6, 6, 1)
         W = W.index_put((i, j), upper)
-        m = label_moments(DenseWeights(W + W.T), 2, 4)
-        return torch.stack([value for form in (m.weighted, m.difference) for value in m.law(form)])
+        m = label_moments(DenseWeights(W + W.T), 2, 4, third=third)
+        found = [m.law(form)[: 3 if third else 2] for form in (m.weighted, m.difference)]
+        return torch.stack([value for law in found for value in law])
 
     upper = torch.rand(15, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(laws, (upper,))

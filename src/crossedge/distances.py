@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from crossedge.euclidean import direct_distances, euclidean_distances
 from crossedge.samples import Samples, differ, pool, pool_precomputed
 
 Floats = npt.NDArray[np.float64]
@@ -22,6 +23,7 @@ Distance = float | Literal["precomputed"] | BlockDistance
 TIE = 1 + 1e-12
 # At temperatures below this share of a distance, only such ties can be told from differences.
 COLD = 1e-14
+WIDE = 32  # columns from which products of matrices are quicker than differences
 
 
 @dataclass(frozen=True)
@@ -91,12 +93,14 @@ def distance_matrix(distances: Distances) -> Floats:
     return np.ldexp(matrix, 500 - distances.exponent)
 
 
-def lp_distances(points: torch.Tensor, p: float) -> torch.Tensor:
-    """(..., n, d) points -> (..., n, n) distances, with gradient 0 between equal points.
+def lp_distances(x: torch.Tensor, p: float, y: torch.Tensor | None = None) -> torch.Tensor:
+    """(n, d) points, or two parts of them -> (n, n), with gradient 0 between equal points.
 
-    By differences, not by the product of matrices that cancels between near points.
+    By differences, or by a product of matrices where that is quicker and cancels nothing.
     """
-    return torch.cdist(points, points, p, compute_mode="donot_use_mm_for_euclid_dist")
+    if p == 2 and x.shape[1] >= WIDE:
+        return euclidean_distances(x, x[:0] if y is None else y)
+    return direct_distances(x if y is None else torch.cat([x, y]), p)
 
 
 def matrix_distances(matrix: Floats) -> RowDistances:

@@ -95,43 +95,31 @@ class TwoSampleLoss(torch.nn.Module):
 
         Half precision is taken to single, and of two types the wider one wins.
         """
-        for name, points in (("x", x), ("y", y)):
-            if not isinstance(points, torch.Tensor):
-                raise TypeError(
-                    f"{name} is of type {type(points).__name__}: give a tensor (torch.as_tensor)"
-                )
-            if points.ndim != 2 or not len(points):
-                raise ValueError(
-                    f"{name} has shape {tuple(points.shape)}: give points, (n, d) with n > 0"
-                )
-            if not points.is_floating_point():
-                raise TypeError(f"{name} is {points.dtype}: give floating point numbers")
-            if not torch.isfinite(points.detach()).all():
-                raise ValueError(
-                    f"{name} has NaN or infinite entries: the loss needs finite points"
-                )
+        largest = max(_largest("x", x), _largest("y", y))
         if x.shape[1] != y.shape[1]:
             raise ValueError(
                 f"x has {x.shape[1]} columns and y has {y.shape[1]}: give points of one dimension"
             )
-        pooled = torch.cat([x, y])
-        if pooled.dtype in (torch.float16, torch.bfloat16):
-            pooled = pooled.float()
+        dtype = torch.promote_types(x.dtype, y.dtype)
+        if dtype in (torch.float16, torch.bfloat16):
+            dtype = torch.float32
+        x, y = x.to(dtype), y.to(dtype)
         if callable(self.distance):
+            pooled = torch.cat([x, y])
             distances = self.distance(pooled, pooled)
         else:  # scaled by a power of two, so that no square leaves the range
-            largest = float(pooled.detach().abs().max())
             unit = math.ldexp(1.0, math.frexp(largest)[1]) if largest > 0 else 1.0
-            distances = lp_distances(pooled / unit, float(self.distance)) * unit
+            distances = lp_distances(x / unit, float(self.distance), y / unit) * unit
         n_x, n_y = len(x), len(y)
         W = self.weights(distances.double())
         within = WithinSums(W[:n_x, :n_x].sum() / 2, W[n_x:, n_x:].sum() / 2)
         if self.statistic.studentized:
             in_x = (torch.arange(n_x + n_y, device=W.device) < n_x).to(W)[:, None]
             within = within._replace(deviation=mmd_deviation(W, in_x)[0])
-        fourth = self.standardize == "pearson3"
-        moments = label_moments(DenseWeights(W), n_x, n_y, fourth=fourth)
         statistic, sign = self.statistic, self.statistic.sign
+        fourth = self.standardize == "pearson3"
+        third = fourth or statistic.name == "fisher"
+        moments = label_moments(DenseWeights(W), n_x, n_y, third=third, fourth=fourth)
         if isinstance(self.standardize, str):
             loss = -smooth_pvalue(statistic, self.standardize, within.x, within.y, moments)
         elif self.standardize and statistic.form is not None:
@@ -140,3 +128,19 @@ class TwoSampleLoss(torch.nn.Module):
         else:
             loss = sign * statistic.of(within, moments)
         return loss.to(distances.dtype)
+
+
+def _largest(name: str, points: object) -> float:
+    """The largest coordinate of points that a loss can be computed of."""
+    if not isinstance(points, torch.Tensor):
+        raise TypeError(
+            f"{name} is of type {type(points).__name__}: give a tensor (torch.as_tensor)"
+        )
+    if points.ndim != 2 or not points.numel():
+        raise ValueError(f"{name} has shape {tuple(points.shape)}: give points, (n, d) with n > 0")
+    if not points.is_floating_point():
+        raise TypeError(f"{name} is {points.dtype}: give floating point numbers")
+    low, high = (float(value) for value in torch.aminmax(points.detach()))
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise ValueError(f"{name} has NaN or infinite entries: the loss needs finite points")
+    return max(-low, high)

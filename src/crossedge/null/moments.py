@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import perm
+from typing import Any
 
 import numpy as np
 import torch
+from torch.autograd.function import once_differentiable
 
 from crossedge.compiled import compiled
 from crossedge.statistics.label_moments import LabelMoments, mean_label_product
@@ -62,8 +64,11 @@ class FourthSums:
     fourfold: torch.Tensor  # one edge four times
 
 
-def centred_sums(weights: PairWeights) -> CentredSums:
-    return _of_edges(weights) if isinstance(weights, EdgeList) else _of_matrix(weights)
+def centred_sums(weights: PairWeights, *, third: bool = True) -> CentredSums:
+    """All differentiable in a matrix; without the third powers, only what a variance needs."""
+    if isinstance(weights, EdgeList):
+        return _of_edges(weights)
+    return _of_matrix(weights) if third else _variances_of_matrix(weights)
 
 
 def without_row_effects(W: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -76,12 +81,12 @@ def without_row_effects(W: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         for _ in range(2):  # the second time for what rounding left
             rows = V.sum(1)
             effect = (rows - rows.sum() / (2 * n - 2)) / (n - 2)
-            V = (V - effect - effect[:, None]).fill_diagonal_(0.0)
+            V = V.sub_(effect).sub_(effect[:, None]).fill_diagonal_(0.0)
     return V, degree
 
 
 def _of_matrix(weights: DenseWeights) -> CentredSums:
-    """All differentiable. Only the triangles cost more than a pass."""
+    """Only the triangles cost more than a pass."""
     V, degree = without_row_effects(weights.matrix)
     squared = V * V
     squares = squared.sum(1)
@@ -95,6 +100,36 @@ def _of_matrix(weights: DenseWeights) -> CentredSums:
         degree_squares=(degree * squares).sum(),
         degree_degree=degree @ (V @ degree),
     )
+
+
+def _variances_of_matrix(weights: DenseWeights) -> CentredSums:
+    sums = _SecondSums.apply(weights.matrix)  # type: ignore[no-untyped-call]
+    unknown = torch.full_like(sums[0].detach(), torch.nan)
+    return CentredSums(sums[0], sums[1], unknown, unknown, sums[2], unknown, unknown, unknown)
+
+
+class _SecondSums(torch.autograd.Function):
+    """The total, the sum of V^2 over pairs and that of squared degrees, of a symmetric W.
+
+    Taking out row effects is a projection, so the gradient of the second is V itself: no tape of
+    matrices is kept. A training step is made of little else.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, W: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        V, degree = without_row_effects(W)
+        ctx.save_for_backward(V, degree)
+        flat = V.reshape(-1)
+        return W.sum() / 2, (flat @ flat) / 2, degree @ degree
+
+    @staticmethod
+    @once_differentiable
+    def backward(
+        ctx: Any, total: torch.Tensor, squares: torch.Tensor, degree2: torch.Tensor
+    ) -> torch.Tensor:
+        V, degree = ctx.saved_tensors
+        rows = total / 2 + 2 * degree2 * degree
+        return torch.addcmul(rows[:, None], V, squares).fill_diagonal_(0.0)
 
 
 def _triangles(W: torch.Tensor) -> torch.Tensor:
@@ -147,18 +182,19 @@ def _of_edges(graph: EdgeList) -> CentredSums:
 
 
 def label_moments(
-    weights: PairWeights, n_x: int, n_y: int, *, fourth: bool = False
+    weights: PairWeights, n_x: int, n_y: int, *, third: bool = True, fourth: bool = False
 ) -> LabelMoments:
     """All joint moments of T and L up to the third (variance of R: the paper's theorem 3).
 
-    The fourth moments of T and R, if they are asked for, need the full matrix: not for very large
-    graphs. e1 ... e6 are the means of products of so many distinct labels.
+    Without the third, those of a matrix are NaN, and much is saved. The fourth moments of T and R,
+    if they are asked for, need the full matrix: not for very large graphs. e1 ... e6 are the means
+    of products of so many distinct labels.
     """
     e1, e2, e3, e4, e5, e6 = (mean_label_product(k, n_x, n_y) for k in range(1, 7))
     given, unit = weights, _unit(weights)
     if not isinstance(weights, EdgeList) and unit != 1:
         weights = DenseWeights(weights.matrix / unit)
-    s = centred_sums(weights)
+    s = centred_sums(weights, third=third)
     if not bool(torch.isfinite(s.total.detach())):
         raise ValueError("the weights add up to more than a float can hold: rescale the points")
     fourth = fourth and weights.n <= FOURTH
@@ -188,7 +224,8 @@ def _unit(weights: PairWeights) -> float:
     """Fourth powers of weights, summed, must be in range; those of graphs always are."""
     if isinstance(weights, EdgeList):
         return 1.0
-    largest = float(weights.matrix.detach().abs().max())
+    low, high = torch.aminmax(weights.matrix.detach())
+    largest = max(-float(low), float(high))
     return largest if largest > 0 and not 1e-60 < largest < 1e60 else 1.0
 
 
