@@ -27,6 +27,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/smoothed.py
 	$(BIN)/python benchmarks/null.py
 	$(BIN)/python benchmarks/adaptive.py
+	$(BIN)/python benchmarks/learning.py
 
 calibration: $(READY)
 	$(BIN)/python benchmarks/calibration.py

@@ -153,7 +153,11 @@ class TestTrainer:
         trainer.steps = [1e-3, 1e-5]
         assert [epoch.step for epoch in trainer.run()] == [1e-3, 1e-5]
         assert trainer.optimizer.param_groups[0]["lr"] == 1e-5
-        assert Configuration("moons", phases=(Phase(2, 0.1), Phase(1, 0.01))).epochs == 3
+        one = Configuration("moons", phases=(Phase(2, 0.1), Phase(1, 0.01, 0.5)))
+        assert one.epochs == 3
+        assert [one.phase_of(epoch).step for epoch in (1, 2, 3)] == [0.1, 0.1, 0.01]
+        assert [loss.weights.temperature for loss in one.make_losses()] == [1.0, 0.5]
+        assert Configuration.from_dict(json.loads(json.dumps(one.to_dict()))) == one
 
     def test_batches_that_do_not_fit_are_refused(self):
         with pytest.raises(ValueError, match="larger than the data"):
@@ -190,7 +194,7 @@ class TestRun:
         short = ["--phases", "2x1e-3", "--batch", "64"]
         assert main(["learn", "moons", "--out", str(parts), *short]) == 0
         configuration = json.loads((parts / "config.json").read_text())
-        configuration["phases"] = [[4, 1e-3]]
+        configuration["phases"] = [[4, 1e-3, None]]
         (parts / "config.json").write_text(json.dumps(configuration))
         # a line of an epoch that has no checkpoint, and half of another: the run was killed then
         with (parts / "metrics.jsonl").open("a") as file:
@@ -237,7 +241,7 @@ class TestRun:
 
     def test_presets_are_those_of_the_paper(self):
         found = {
-            name: (one.temperature, one.batch, tuple(tuple(phase) for phase in one.phases))
+            name: (one.temperature, one.batch, tuple(phase[:2] for phase in one.phases))
             for name, one in PRESETS.items()
         }
         long = ((500, 1e-3), (500, 1e-4))
@@ -252,7 +256,7 @@ class TestRun:
         }
         for one in PRESETS.values():
             assert Configuration.from_dict(json.loads(json.dumps(one.to_dict()))) == one
-            one.make_loss()
+            one.make_losses()
 
     def test_wrong_options_get_one_line(self, capsys, tmp_path):
         assert main(["learn", "moons", "--preset", "mnist-1", "--out", str(tmp_path / "a")]) == 1

@@ -12,16 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from crossedge.learning.configuration import PRESETS, WEIGHTS, Configuration, Phase
+from crossedge.learning.configuration import PRESETS, RECIPES, WEIGHTS, Configuration, Phase
 from crossedge.learning.trainer import NotFiniteError
 from crossedge.statistics import STATISTICS
 from crossedge.two_sample import two_sample
-
-DEFAULTS = {
-    "moons": Configuration("moons", temperature=0.3, phases=(Phase(60, 1e-3), Phase(40, 1e-4))),
-    "digits": Configuration("digits", temperature="median", phases=(Phase(200, 1e-3),)),
-    "mnist": Configuration("mnist", temperature=10.0, phases=(Phase(20, 1e-3), Phase(5, 1e-4))),
-}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -47,7 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     test.add_argument("--seed", type=int, default=0)
     test.set_defaults(run=_test)
     learn = commands.add_parser("learn", help="train a generator until the test is fooled")
-    learn.add_argument("data", choices=sorted(DEFAULTS))
+    learn.add_argument("data", choices=sorted(RECIPES))
     learn.add_argument("--out", type=Path, help="folder of the run (default: runs/DATA)")
     learn.add_argument("--preset", choices=sorted(PRESETS), help="a model of the paper")
     learn.add_argument("--resume", action="store_true", help="go on with the run in --out")
@@ -59,10 +53,25 @@ def _parser() -> argparse.ArgumentParser:
     learn.add_argument("--statistic", choices=sorted(STATISTICS))
     learn.add_argument("--standardize", choices=["true", "false", "normal", "pearson3"])
     learn.add_argument("--batch", type=int)
-    learn.add_argument("--phases", type=_phases, help="EPOCHSxSTEP, as 100x1e-3,50x1e-4")
+    learn.add_argument(
+        "--phases", type=_phases, help="EPOCHSxSTEP[@TEMPERATURE], as 100x1e-3,50x1e-4"
+    )
     learn.add_argument("--noise", type=int)
     learn.add_argument("--seed", type=int)
     learn.set_defaults(run=_learn)
+    reproduce = commands.add_parser("reproduce", help="a figure of the paper, from the beginning")
+    figures = reproduce.add_subparsers(required=True, metavar="figure")
+    moons = figures.add_parser("moons", help="two moons, learnt at three temperatures")
+    moons.add_argument("--out", type=Path, default=Path("reproduction/moons"), help="folder")
+    moons.add_argument("--epochs", type=int, help="of each model (default: the paper's 500)")
+    moons.add_argument("--seed", type=int, default=0)
+    moons.set_defaults(run=_reproduce_moons)
+    mnist = figures.add_parser("mnist", help="the models of MNIST, a GMMN and our own recipe")
+    mnist.add_argument("--out", type=Path, default=Path("reproduction/mnist"), help="folder")
+    mnist.add_argument("--data", help="folder of the MNIST files")
+    mnist.add_argument("--steps", type=int, help="of each model")
+    mnist.add_argument("--seed", type=int, default=0)
+    mnist.set_defaults(run=_reproduce_mnist)
     return parser
 
 
@@ -74,8 +83,13 @@ def _scale(text: str) -> float | tuple[float, ...] | str:
 
 
 def _phases(text: str) -> tuple[Phase, ...]:
-    parts = [part.split("x") for part in text.split(",")]
-    return tuple(Phase(int(epochs), float(step)) for epochs, step in parts)
+    phases = []
+    for part in text.split(","):
+        epochs, _, rest = part.partition("x")
+        step, _, temperature = rest.partition("@")
+        own = float(temperature) if temperature else None
+        phases.append(Phase(int(epochs), float(step), own))
+    return tuple(phases)
 
 
 def _test(options: argparse.Namespace) -> int:
@@ -102,7 +116,7 @@ def _read(path: Path) -> Any:
 
 
 def _configuration(options: argparse.Namespace) -> Configuration:
-    base = PRESETS[options.preset] if options.preset else DEFAULTS[options.data]
+    base = PRESETS[options.preset] if options.preset else RECIPES[options.data]
     if base.data != options.data:
         raise ValueError(f"--preset {options.preset} is for {base.data}, not for {options.data}")
     names = ("weights", "k", "temperature", "bandwidth", "statistic", "batch", "phases")
@@ -115,10 +129,9 @@ def _configuration(options: argparse.Namespace) -> Configuration:
 
 def _learn(options: argparse.Namespace) -> int:
     import torch.distributed as dist
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-    from rich.progress import TimeRemainingColumn as Left
 
     from crossedge.learning.learn import Run
+    from crossedge.learning.progress import train_with_bar
 
     if "RANK" in os.environ and "WORLD_SIZE" in os.environ:  # by torchrun
         dist.init_process_group("gloo")
@@ -127,17 +140,7 @@ def _learn(options: argparse.Namespace) -> int:
         run = Run.resume(folder, options.folder)
     else:
         run = Run.begin(folder, _configuration(options), options.folder)
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), Left())
-    with Progress(*columns, disable=not run.leads) as bar:
-        task = bar.add_task("", total=run.configuration.epochs, completed=run.trainer.epoch)
-
-        def watch(line: dict[str, Any]) -> None:
-            p = np.exp(max(line["log_pvalue"], -300.0))
-            bar.update(
-                task, completed=line["epoch"], description=f"loss {line['loss']:.3f}  p {p:.2g}"
-            )
-
-        complete = run.train(watch)
+    complete = train_with_bar(run, folder.name)
     if not run.leads:
         return 0
     if not complete:
@@ -147,4 +150,31 @@ def _learn(options: argparse.Namespace) -> int:
     print(f"quality on held-out data, in {folder}/quality.json:")
     for name, value in found.items():
         print(f"  {name:<17}", f"{value:.4g}" if isinstance(value, float) else value)
+    return 0
+
+
+def _reproduce_moons(options: argparse.Namespace) -> int:
+    from crossedge.experiments.moons import reproduce_moons
+
+    rows = reproduce_moons(options.out, epochs=options.epochs, seed=options.seed)
+    return _show_models(rows, options.out)
+
+
+def _reproduce_mnist(options: argparse.Namespace) -> int:
+    from crossedge.experiments.mnist import STEPS, reproduce_mnist
+
+    steps = options.steps or STEPS
+    rows = reproduce_mnist(options.out, options.data, steps=steps, seed=options.seed)
+    return _show_models(rows, options.out)
+
+
+def _show_models(rows: list[dict[str, Any]] | None, folder: Path) -> int:
+    if rows is None:
+        print("stopped; the same command goes on from here")
+        return 130
+    print("  ".join(f"{name:>16}" for name in rows[0]))
+    for row in rows:
+        cells = (f"{value:.4g}" if isinstance(value, float) else value for value in row.values())
+        print("  ".join(f"{cell!s:>16}" for cell in cells))
+    print(f"the figure and quality.csv are in {folder}")
     return 0

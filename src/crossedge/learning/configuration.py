@@ -19,10 +19,14 @@ WEIGHTS = ("neighbours", "tree", "gaussian", "energy")
 
 
 class Phase(NamedTuple):
-    """So many epochs at one step size of Adam."""
+    """So many epochs at one step size of Adam, and at a temperature of their own if they have one.
+
+    Phases that get colder anneal the loss.
+    """
 
     epochs: int
     step: float
+    temperature: Scale | None = None
 
 
 @dataclass(frozen=True)
@@ -54,17 +58,33 @@ class Configuration:
     def epochs(self) -> int:
         return sum(phase.epochs for phase in self.phases)
 
-    def make_weights(self) -> Weights:
+    def phase_of(self, epoch: int) -> Phase:
+        """That of an epoch, counted from 1."""
+        last = 0
+        for phase in self.phases:
+            last += phase.epochs
+            if epoch <= last:
+                break
+        return phase
+
+    def make_weights(self, phase: Phase | None = None) -> Weights:
+        """Those of a phase, by default of the last one."""
+        own = (phase or self.phases[-1]).temperature
+        temperature = self.temperature if own is None else own
         if self.weights == "neighbours":
-            return NearestNeighbours(self.k, self.temperature)  # type: ignore[arg-type]
+            return NearestNeighbours(self.k, temperature)  # type: ignore[arg-type]
         if self.weights == "tree":
-            return SpanningTree(self.temperature)  # type: ignore[arg-type]
+            return SpanningTree(temperature)  # type: ignore[arg-type]
         if self.weights == "gaussian":
             return GaussianKernel(self.bandwidth)  # type: ignore[arg-type]
         return EnergyKernel()
 
-    def make_loss(self) -> TwoSampleLoss:
-        return TwoSampleLoss(self.make_weights(), self.statistic, self.standardize)  # type: ignore[arg-type]
+    def make_losses(self) -> list[TwoSampleLoss]:
+        """One for each phase."""
+        return [
+            TwoSampleLoss(self.make_weights(phase), self.statistic, self.standardize)  # type: ignore[arg-type]
+            for phase in self.phases
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -76,11 +96,35 @@ class Configuration:
         if unknown:
             raise ValueError(f"the configuration has an unknown entry {unknown[0]!r}")
         values = dict(values)
-        values["phases"] = tuple(Phase(int(e), float(s)) for e, s in values["phases"])
+        values["phases"] = tuple(
+            Phase(int(epochs), float(step), _scale(temperature))
+            for epochs, step, temperature in values["phases"]
+        )
         for name in ("temperature", "bandwidth"):
-            if isinstance(values.get(name), list):
-                values[name] = tuple(values[name])
+            if name in values:
+                values[name] = _scale(values[name])
         return cls(**values)
+
+
+def _scale(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def with_epochs(configuration: Configuration, epochs: int) -> Configuration:
+    """The same, in so many epochs; all phases keep their shares, and at least one epoch."""
+    phases, last, done = configuration.phases, 0, 0
+    shares = []
+    for phase in phases:
+        done += phase.epochs
+        upto = max(round(epochs * done / configuration.epochs), last + 1)
+        shares.append(phase._replace(epochs=upto - last))
+        last = upto
+    return replace(configuration, phases=tuple(shares))
+
+
+def with_steps(configuration: Configuration, steps: int, points: int) -> Configuration:
+    """The same, in the epochs that have at least so many steps on so many points."""
+    return with_epochs(configuration, -(-steps // (points // configuration.batch)))
 
 
 def _moons(temperature: float) -> Configuration:
@@ -107,4 +151,19 @@ PRESETS = {
         batch=128,
         phases=(Phase(100, 1e-4), Phase(100, 1e-4)),
     ),
+}
+
+# Not the paper's: what it compares with (Li and co-authors, 2015), on the same network
+PRESETS["mnist-gmmn"] = replace(
+    _MNIST,
+    weights="gaussian",
+    bandwidth=(2.0, 5.0, 10.0, 20.0, 40.0, 80.0),
+    standardize=False,
+)
+
+# The defaults of `crossedge learn`
+RECIPES = {
+    "moons": Configuration("moons", temperature=0.3, phases=(Phase(60, 1e-3), Phase(40, 1e-4))),
+    "digits": Configuration("digits", temperature="median", phases=(Phase(200, 1e-3),)),
+    "mnist": Configuration("mnist", temperature=10.0, phases=(Phase(20, 1e-3), Phase(5, 1e-4))),
 }

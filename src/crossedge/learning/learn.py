@@ -8,16 +8,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import torch
+
+from crossedge.distances import lp_distances
 from crossedge.learning.configuration import Configuration
 from crossedge.learning.datasets import Dataset, load
 from crossedge.learning.generators import initialise, paper_generator
 from crossedge.learning.pictures import draw_metrics, draw_samples
-from crossedge.learning.quality import quality, train_classifier
+from crossedge.learning.quality import measure_quality
 from crossedge.learning.runs import RunFolder
 from crossedge.learning.trainer import Trainer, any_process, rank
 from crossedge.two_sample import two_sample
 
 PICTURES = 20  # in a run
+RESAMPLES = 1000  # for the exact p-value of an epoch, as in the paper
 Watch = Callable[[dict[str, Any]], None]
 
 
@@ -35,7 +39,7 @@ class Run:
         self.trainer = Trainer(
             self.generator,
             self.dataset.train,
-            configuration.make_loss(),
+            configuration.make_losses(),
             batch=configuration.batch,
             phases=configuration.phases,
             noise=configuration.noise,
@@ -64,7 +68,7 @@ class Run:
         with _asked_to_stop() as asked:
             for epoch in self.trainer.run():
                 if self.leads:
-                    line = {**epoch._asdict(), "log_pvalue": self._log_pvalue()}
+                    line = {**epoch._asdict(), **self._pvalues()}
                     self.folder.save(self.trainer.state(), line)
                     if epoch.epoch % every == 0:
                         self.draw(epoch.epoch)
@@ -73,14 +77,17 @@ class Run:
                     return self.trainer.epoch == self.configuration.epochs
         return True
 
+    def quality(self) -> dict[str, Any] | None:
+        """What `finish` found, once it has been there."""
+        return self.folder.read_json("quality.json")
+
     def finish(self) -> dict[str, Any]:
         """Pictures, and the quality on held-out data."""
         self.draw(self.trainer.epoch)
         metrics = self.folder.metrics()
         if metrics:
             draw_metrics(metrics, self.folder.path / "loss.png")
-        classifier = train_classifier(self.dataset) if self.dataset.is_images else None
-        found = quality(self.dataset, self.trainer.sample(2000, seed=1), classifier)
+        found = measure_quality(self.dataset, self.trainer.sample(2000, seed=1))
         found = {"epochs": self.trainer.epoch, **found}
         self.folder.write_json("quality.json", found)
         return found
@@ -89,19 +96,29 @@ class Run:
         path = self.folder.path / "samples" / f"epoch-{epoch:05d}.png"
         draw_samples(self.dataset, self.trainer.sample(1000), path, f"epoch {epoch}")
 
-    def _log_pvalue(self) -> float:
-        """Of one batch of held-out points against as many generated ones, by the smooth law."""
-        count = min(self.configuration.batch, len(self.dataset.held_out))
-        fake = self.trainer.sample(count, seed=self.trainer.epoch)
-        weights = self.configuration.make_weights()
-        found = two_sample(
-            self.dataset.held_out[:count],
-            fake,
-            weights,
-            statistic="weighted",
-            null="pearson3",
-        )
-        return found.log_pvalue
+    def _pvalues(self) -> dict[str, float]:
+        """Of a batch of held-out points against as many generated ones, exact and by two laws."""
+        epoch, held_out = self.trainer.epoch, self.dataset.held_out
+        count = min(self.configuration.batch, len(held_out))
+        chosen = torch.randperm(len(held_out), generator=torch.Generator().manual_seed(epoch))
+        real, fake = held_out[chosen[:count]].cpu(), self.trainer.sample(count, seed=epoch).cpu()
+        distances = lp_distances(real.double(), 2.0, fake.double())
+        weights = self.configuration.make_weights(self.configuration.phase_of(epoch))
+        tests = [
+            two_sample(
+                distances,
+                count,
+                weights,
+                statistic="weighted",
+                null=null,
+                n_resamples=RESAMPLES,
+                distance="precomputed",
+                rng=epoch,
+            )
+            for null in ("permutation", "pearson3", "normal")
+        ]
+        names = ("log_pvalue_permutation", "log_pvalue", "log_pvalue_normal")
+        return {name: test.log_pvalue for name, test in zip(names, tests, strict=True)}
 
 
 @contextmanager

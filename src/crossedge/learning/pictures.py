@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +23,7 @@ def draw_samples(dataset: Dataset, generated: torch.Tensor, path: Path, title: s
     FigureCanvasAgg(figure)
     ax = figure.subplots()
     if dataset.is_images:
-        side, count = dataset.side, ACROSS * ACROSS
-        sheet = generated[:count].reshape(ACROSS, ACROSS, side, side)
-        ax.imshow(
-            sheet.permute(0, 2, 1, 3).reshape(ACROSS * side, -1).numpy(),
-            cmap="gray_r",
-            vmin=-1,
-            vmax=1,
-            interpolation="nearest",
-        )
+        show_images(ax, generated[: ACROSS * ACROSS], dataset.side)
     else:
         for points, colour, label in (
             (dataset.held_out, X_COLOUR, "data"),
@@ -48,6 +41,21 @@ def draw_samples(dataset: Dataset, generated: torch.Tensor, path: Path, title: s
     ax.set_title(title, fontsize=10)
     path.parent.mkdir(exist_ok=True)
     figure.savefig(path, dpi=110)
+
+
+def show_images(ax: Any, images: torch.Tensor, side: int) -> None:
+    """A sheet of them, as many across as down."""
+    across = math.isqrt(len(images))
+    sheet = images[: across * across].reshape(across, across, side, side).permute(0, 2, 1, 3)
+    ax.imshow(
+        sheet.reshape(across * side, -1).numpy(),
+        cmap="gray_r",
+        vmin=-1,
+        vmax=1,
+        interpolation="nearest",
+    )
+    ax.set_xticks([])
+    ax.set_yticks([])
 
 
 def draw_metrics(metrics: list[dict[str, Any]], path: Path) -> None:

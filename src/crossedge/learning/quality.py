@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
 
+from crossedge.learning.classifier import classifier_of, features
 from crossedge.learning.datasets import Dataset
 from crossedge.two_sample import two_sample
 from crossedge.weights import EnergyKernel
@@ -17,9 +17,7 @@ MOST = 1000  # points of each kind that are compared
 NEIGHBOURS = 5
 
 
-def quality(
-    dataset: Dataset, generated: torch.Tensor, classifier: nn.Module | None = None
-) -> dict[str, Any]:
+def measure_quality(dataset: Dataset, generated: torch.Tensor) -> dict[str, Any]:
     """The adaptive test, the energy distance, density and coverage; of images, more."""
     real, fake = (part[:MOST].double() for part in (dataset.held_out, generated))
     test = two_sample(real, fake, n_resamples=999, rng=0)
@@ -34,7 +32,8 @@ def quality(
         "density": density,
         "coverage": coverage,
     }
-    if classifier is not None:
+    if dataset.is_images:
+        classifier = classifier_of(dataset)
         with torch.no_grad():
             classes = [classifier(part.float()).argmax(1) for part in (real, fake)]
             inside = [features(classifier, part.float()) for part in (real, fake)]
@@ -54,39 +53,6 @@ def density_and_coverage(real: torch.Tensor, fake: torch.Tensor) -> tuple[float,
     inside = torch.cdist(real, fake) < radius[:, None]
     density = float(inside.double().sum(0).mean()) / NEIGHBOURS
     return density, float(inside.any(1).double().mean())
-
-
-def make_classifier(pixels: int) -> nn.Sequential:
-    return nn.Sequential(
-        nn.Linear(pixels, 256), nn.ReLU(), nn.Linear(256, 64), nn.ReLU(), nn.Linear(64, 10)
-    )
-
-
-def train_classifier(dataset: Dataset, epochs: int = 0) -> nn.Sequential:
-    """A small network for the features of the Frechet distance; by a seed of its own."""
-    assert dataset.train_labels is not None
-    epochs = epochs or (60 if len(dataset.train) < 5000 else 3)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        network = make_classifier(dataset.dimension)
-        optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)
-        for _ in range(epochs):
-            for rows in torch.split(torch.randperm(len(dataset.train)), 128):
-                error = nn.functional.cross_entropy(
-                    network(dataset.train[rows]), dataset.train_labels[rows]
-                )
-                optimizer.zero_grad()
-                error.backward()  # type: ignore[no-untyped-call]
-                optimizer.step()
-    return network
-
-
-def features(classifier: nn.Module, points: torch.Tensor) -> torch.Tensor:
-    """What its last layer sees."""
-    layers = list(classifier.children())
-    for layer in layers[:-1]:
-        points = layer(points)
-    return points.double()
 
 
 def frechet_distance(real: torch.Tensor, fake: torch.Tensor) -> float:

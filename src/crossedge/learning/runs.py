@@ -78,6 +78,11 @@ class RunFolder:
                 break
         return found
 
+    def read_json(self, name: str) -> dict[str, Any] | None:
+        path = self.path / name
+        found: dict[str, Any] | None = json.loads(path.read_text()) if path.is_file() else None
+        return found
+
     def write_json(self, name: str, values: dict[str, Any]) -> None:
         self._write(name, (json.dumps(values, indent=2) + "\n").encode())
 

@@ -43,8 +43,9 @@ class Trainer:
         (n, noise) normal numbers -> (n, d) points.
     data : tensor
         (n, d) points.
-    loss : callable
-        Of a batch of data and one of generated points; `TwoSampleLoss` is one.
+    loss : callable, or a list of them
+        Of a batch of data and one of generated points; `TwoSampleLoss` is one. A list has one for
+        each phase.
     batch : int
         How many points of each kind there are in a step.
     phases : sequence of Phase
@@ -72,7 +73,7 @@ class Trainer:
         self,
         generator: nn.Module,
         data: torch.Tensor,
-        loss: Loss,
+        loss: Loss | Sequence[Loss],
         *,
         batch: int,
         phases: Sequence[Phase],
@@ -87,9 +88,15 @@ class Trainer:
             raise ValueError(
                 f"batch={batch} cannot be shared by {_processes()} processes: give a multiple"
             )
-        self.generator, self.data, self.loss = generator, data, loss
+        self.generator, self.data = generator, data
+        losses = [loss] * len(phases) if callable(loss) else list(loss)
+        if len(losses) != len(phases):
+            raise ValueError(f"{len(losses)} losses for {len(phases)} phases: give one for each")
         self.batch, self.noise = batch, noise
         self.steps = [phase.step for phase in phases for _ in range(phase.epochs)]
+        self.losses = [
+            one for one, phase in zip(losses, phases, strict=True) for _ in range(phase.epochs)
+        ]
         self.optimizer = torch.optim.Adam(generator.parameters(), lr=self.steps[0])
         self.random = torch.Generator().manual_seed(seed)
         self.epoch = 0
@@ -144,7 +151,7 @@ class Trainer:
         noise = torch.randn(self.batch, self.noise, generator=self.random).to(real.device)
         shares = noise.chunk(_processes())
         own = self.generator(shares[rank()])
-        value = self.loss(real, _gather(own))
+        value = self.losses[self.epoch](real, _gather(own))
         self.optimizer.zero_grad(set_to_none=True)
         value.backward()  # type: ignore[no-untyped-call]
         if _processes() > 1:

@@ -1,0 +1,49 @@
+"""Several models, each learnt in a folder of its own, or taken from there."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from crossedge.learning.configuration import Configuration
+from crossedge.learning.learn import Run
+from crossedge.learning.progress import train_with_bar
+
+MEASURES = ("pvalue", "energy_distance", "density", "coverage", "frechet_distance")
+
+
+def learn_models(
+    folder: Path, configurations: Mapping[str, Configuration], data: str | None = None
+) -> dict[str, Run] | None:
+    """All runs, measured, or None if Ctrl-C stopped one: the next time goes on from there."""
+    runs = {}
+    for name, configuration in configurations.items():
+        path = folder / name
+        if (path / "config.json").is_file():
+            run = Run.resume(path, data)
+            if run.configuration != configuration:
+                raise ValueError(f"{path} holds a run with other settings: give another folder")
+        else:
+            run = Run.begin(path, configuration, data)
+        if not train_with_bar(run, name):
+            return None
+        if run.quality() is None:
+            run.finish()
+        runs[name] = run
+    return runs
+
+
+def write_quality(runs: Mapping[str, Run], path: Path) -> list[dict[str, Any]]:
+    """A row for each model."""
+    rows = []
+    for name, run in runs.items():
+        found = run.quality() or {}
+        kept = {key: found[key] for key in MEASURES if key in found}
+        rows.append({"model": name, "epochs": run.trainer.epoch, **kept})
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    return rows

@@ -1,0 +1,95 @@
+"""A small classifier: what images show, and features to compare them by.
+
+It is trained once for a data set and kept in the cache folder of the user.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from crossedge.learning.datasets import Dataset
+
+CACHE_VARIABLE = "CROSSEDGE_CACHE"
+FEATURES, BATCH, STEP = 64, 128, 1e-3
+
+
+def classifier_of(dataset: Dataset) -> nn.Sequential:
+    """The one that is kept, or else a new one, which is kept from then on."""
+    path = _cache() / f"classifier-{_fingerprint(dataset)}.pt"
+    network = _make(dataset.dimension)
+    if path.is_file():
+        try:
+            network.load_state_dict(torch.load(path, weights_only=True))
+            return network
+        except (OSError, RuntimeError, EOFError, ValueError):
+            pass  # spoilt: train it again
+    _train(network, dataset)
+    _keep(network, path)
+    return network
+
+
+def features(classifier: nn.Module, points: torch.Tensor) -> torch.Tensor:
+    """What its last layer sees."""
+    for layer in list(classifier.children())[:-1]:
+        points = layer(points)
+    return points.double()
+
+
+def _make(pixels: int) -> nn.Sequential:
+    return nn.Sequential(
+        nn.Linear(pixels, 256), nn.ReLU(), nn.Linear(256, FEATURES), nn.ReLU(), nn.Linear(64, 10)
+    )
+
+
+def _train(network: nn.Sequential, dataset: Dataset) -> None:
+    """By a seed of its own; about as many steps for few images as for many."""
+    assert dataset.train_labels is not None
+    epochs = 60 if len(dataset.train) < 5000 else 3
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        for layer in network:
+            if isinstance(layer, nn.Linear):
+                layer.reset_parameters()
+        optimizer = torch.optim.Adam(network.parameters(), lr=STEP)
+        for _ in range(epochs):
+            for rows in torch.split(torch.randperm(len(dataset.train)), BATCH):
+                error = nn.functional.cross_entropy(
+                    network(dataset.train[rows]), dataset.train_labels[rows]
+                )
+                optimizer.zero_grad()
+                error.backward()  # type: ignore[no-untyped-call]
+                optimizer.step()
+
+
+def _fingerprint(dataset: Dataset) -> str:
+    """Of the images (about a thousand of them) and of the labels."""
+    assert dataset.train_labels is not None
+    some = dataset.train[:: max(1, len(dataset.train) // 1000)].contiguous()
+    digest = hashlib.sha256(repr((tuple(dataset.train.shape), FEATURES)).encode())
+    digest.update(some.numpy().tobytes())
+    digest.update(dataset.train_labels.numpy().tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _cache() -> Path:
+    given = os.environ.get(CACHE_VARIABLE)
+    if given:
+        return Path(given)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "crossedge"
+
+
+def _keep(network: nn.Module, path: Path) -> None:
+    """Where that is not allowed, it is trained again the next time."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+            torch.save(network.state_dict(), file)
+        os.replace(file.name, path)
+    except OSError:
+        pass

@@ -1,0 +1,30 @@
+"""A run to watch: its loss, its p-value and the time that is left."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from crossedge.learning.learn import Run
+
+
+def train_with_bar(run: Run, title: str = "") -> bool:
+    """Whether the run came to its end; Ctrl-C stops it after the epoch."""
+    columns = (
+        TextColumn(title or run.configuration.data),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.description}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, disable=not run.leads) as bar:
+        task = bar.add_task("", total=run.configuration.epochs, completed=run.trainer.epoch)
+
+        def watch(line: dict[str, Any]) -> None:
+            p = math.exp(max(line["log_pvalue"], -300.0))
+            text = f"loss {line['loss']:.3f}  p {p:.2g}"
+            bar.update(task, completed=line["epoch"], description=text)
+
+        return run.train(watch)
