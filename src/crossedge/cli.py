@@ -58,6 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     learn.add_argument("--noise", type=int)
     learn.add_argument("--seed", type=int)
+    learn.add_argument("--device", default="cpu", help="as torch names it (default: cpu)")
     learn.set_defaults(run=_learn)
     reproduce = commands.add_parser("reproduce", help="a figure of the paper, from the beginning")
     figures = reproduce.add_subparsers(required=True, metavar="figure")
@@ -115,31 +116,51 @@ def _read(path: Path) -> Any:
         raise ValueError(f"{path} is no table of numbers: {error}") from None
 
 
+SETTINGS = ("weights", "k", "temperature", "bandwidth", "statistic", "batch", "phases", "noise")
+
+
 def _configuration(options: argparse.Namespace) -> Configuration:
     base = PRESETS[options.preset] if options.preset else RECIPES[options.data]
     if base.data != options.data:
         raise ValueError(f"--preset {options.preset} is for {base.data}, not for {options.data}")
-    names = ("weights", "k", "temperature", "bandwidth", "statistic", "batch", "phases")
-    given = {name: getattr(options, name) for name in (*names, "noise", "seed")}
+    return replace(base, **_given(options))
+
+
+def _given(options: argparse.Namespace) -> dict[str, Any]:
+    """The settings that stand on the command line."""
+    given = {name: getattr(options, name) for name in (*SETTINGS, "seed")}
     if options.standardize:
         plain = {"true": True, "false": False}
         given["standardize"] = plain.get(options.standardize, options.standardize)
-    return replace(base, **{name: value for name, value in given.items() if value is not None})
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _learn(options: argparse.Namespace) -> int:
+    folder = options.out or Path("runs") / (options.preset or options.data)
+    if options.resume and _given(options):
+        names = ", ".join(f"--{name}" for name in _given(options))
+        raise ValueError(f"--resume goes on with the settings of the run: leave out {names}")
+    if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
+        return _learn_here(options, folder)
     import torch.distributed as dist
 
+    dist.init_process_group("nccl" if options.device.startswith("cuda") else "gloo")  # torchrun
+    try:
+        return _learn_here(options, folder)
+    finally:
+        dist.destroy_process_group()
+
+
+def _learn_here(options: argparse.Namespace, folder: Path) -> int:
     from crossedge.learning.learn import Run
     from crossedge.learning.progress import train_with_bar
 
-    if "RANK" in os.environ and "WORLD_SIZE" in os.environ:  # by torchrun
-        dist.init_process_group("gloo")
-    folder = options.out or Path("runs") / (options.preset or options.data)
     if options.resume:
-        run = Run.resume(folder, options.folder)
+        run = Run.resume(folder, options.folder, options.device)
+        if run.configuration.data != options.data:
+            raise ValueError(f"{folder} holds a run on {run.configuration.data}")
     else:
-        run = Run.begin(folder, _configuration(options), options.folder)
+        run = Run.begin(folder, _configuration(options), options.folder, options.device)
     complete = train_with_bar(run, folder.name)
     if not run.leads:
         return 0

@@ -49,7 +49,7 @@ def draw(runs: Mapping[str, Run], path: Path) -> None:
     below[0].axis("off")
     for run, top, bottom in zip(runs.values(), above[1:], below[1:], strict=True):
         title = f"1-NN, temperature {run.configuration.temperature:g}"
-        _points(top, run.trainer.sample(1000).numpy(), Y_COLOUR, title)
+        _points(top, run.sample(1000).numpy(), Y_COLOUR, title)
         _pvalues(bottom, run.folder.metrics())
     for ax in above:
         ax.set_xlim(above[0].get_xlim())

@@ -28,7 +28,13 @@ Watch = Callable[[dict[str, Any]], None]
 class Run:
     """A configuration at work in its folder."""
 
-    def __init__(self, folder: RunFolder, configuration: Configuration, data: str | None) -> None:
+    def __init__(
+        self,
+        folder: RunFolder,
+        configuration: Configuration,
+        data: str | None = None,
+        device: str = "cpu",
+    ) -> None:
         self.folder, self.configuration = folder, configuration
         self.leads = rank() == 0  # of several processes, one writes
         self.dataset: Dataset = load(configuration.data, data)
@@ -36,9 +42,10 @@ class Run:
             configuration.noise, self.dataset.dimension, bounded=self.dataset.is_images
         )
         initialise(self.generator, configuration.seed)
+        self.generator.to(device)
         self.trainer = Trainer(
             self.generator,
-            self.dataset.train,
+            self.dataset.train.to(device),
             configuration.make_losses(),
             batch=configuration.batch,
             phases=configuration.phases,
@@ -47,16 +54,22 @@ class Run:
         )
 
     @classmethod
-    def begin(cls, path: str | Path, configuration: Configuration, data: str | None) -> Run:
-        run = cls(RunFolder(path), configuration, data)
+    def begin(
+        cls,
+        path: str | Path,
+        configuration: Configuration,
+        data: str | None = None,
+        device: str = "cpu",
+    ) -> Run:
+        run = cls(RunFolder(path), configuration, data, device)
         if run.leads:
             run.folder.create(configuration)
         return run
 
     @classmethod
-    def resume(cls, path: str | Path, data: str | None) -> Run:
+    def resume(cls, path: str | Path, data: str | None = None, device: str = "cpu") -> Run:
         folder = RunFolder(path)
-        run = cls(folder, folder.configuration(), data)
+        run = cls(folder, folder.configuration(), data, device)
         state = folder.load(tidy=run.leads)
         if state:
             run.trainer.restore(state)
@@ -87,21 +100,24 @@ class Run:
         metrics = self.folder.metrics()
         if metrics:
             draw_metrics(metrics, self.folder.path / "loss.png")
-        found = measure_quality(self.dataset, self.trainer.sample(2000, seed=1))
+        found = measure_quality(self.dataset, self.sample(2000, seed=1))
         found = {"epochs": self.trainer.epoch, **found}
         self.folder.write_json("quality.json", found)
         return found
 
+    def sample(self, count: int, seed: int = 0) -> torch.Tensor:
+        return self.trainer.sample(count, seed).cpu()
+
     def draw(self, epoch: int) -> None:
         path = self.folder.path / "samples" / f"epoch-{epoch:05d}.png"
-        draw_samples(self.dataset, self.trainer.sample(1000), path, f"epoch {epoch}")
+        draw_samples(self.dataset, self.sample(1000), path, f"epoch {epoch}")
 
     def _pvalues(self) -> dict[str, float]:
         """Of a batch of held-out points against as many generated ones, exact and by two laws."""
         epoch, held_out = self.trainer.epoch, self.dataset.held_out
         count = min(self.configuration.batch, len(held_out))
         chosen = torch.randperm(len(held_out), generator=torch.Generator().manual_seed(epoch))
-        real, fake = held_out[chosen[:count]].cpu(), self.trainer.sample(count, seed=epoch).cpu()
+        real, fake = held_out[chosen[:count]], self.sample(count, seed=epoch)
         distances = lp_distances(real.double(), 2.0, fake.double())
         weights = self.configuration.make_weights(self.configuration.phase_of(epoch))
         tests = [

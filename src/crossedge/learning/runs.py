@@ -58,7 +58,7 @@ class RunFolder:
         path = self.path / "checkpoint.pt"
         state: dict[str, Any] | None = None
         if path.is_file():
-            state = torch.load(path, weights_only=True)
+            state = torch.load(path, map_location="cpu", weights_only=True)
         if not tidy:
             return state
         epochs = int(state["epoch"]) if state else 0
