@@ -1,50 +1,60 @@
-"""Has the data changed? A test that sees what the class counts cannot.
+"""Learn the two moons by fooling a test, watch it happen, and ask the test for its verdict.
 
-The digits of scikit-learn are 1,797 images of 8 x 8 pixels, by 13 writers, and are not shuffled.
-The first and the second half hold the ten digits in equal shares; that their writers differ shows
-in a spanning tree of all images.
+A generator makes points out of noise. Each step draws a batch of data and one of generated points,
+joins near ones by a smoothed graph, and moves the generator so that more edges cross between the
+two, until no more can: then they have the same distribution, as far as the test can see.
 """
 
 from __future__ import annotations
+
+import time
 
 import matplotlib
 
 matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
-import numpy as np
-from sklearn.datasets import load_digits
-from sklearn.manifold import TSNE
 
 import crossedge as ce
-from crossedge.plots import plot_graph, plot_null
+from crossedge.learning import RECIPES, Trainer, initialise, load, paper_generator
 
-images, digits = load_digits(return_X_y=True)
-half = len(images) // 2
-splits = {
-    "first half against second half": np.arange(len(images)),
-    "one random half against the other": np.random.default_rng(0).permutation(len(images)),
-}
-print(f"{len(images)} images of handwritten digits. Digits 0 to 9 in the first and second half:")
-print("  first ", np.bincount(digits[:half]))
-print("  second", np.bincount(digits[half:]))
-print("The counts agree. Do the images come from the same distribution?\n")
+SHOWN = (0, 2, 10)  # epochs, before the last
 
-places = TSNE(random_state=0, init="pca").fit_transform(images)
-figure, axes = plt.subplots(2, 2, figsize=(11, 9), width_ratios=[3, 2], layout="constrained")
-for (title, order), (left, right) in zip(splits.items(), axes, strict=True):
-    x, y = images[order[:half]], images[order[half:]]
-    result = ce.two_sample(x, y, ce.SpanningTree(), rng=0)
-    print(f"{title}\n{result}\n")
-    labels = ("first half", "second half") if "first" in title else ("one half", "the other")
-    plot_graph(x, y, ce.SpanningTree(), layout=places[order], labels=labels, ax=left)
-    left.set_title(f"{title}: {result.statistic:.0f} of {len(images) - 1} edges cross")
-    plot_null(result, ax=right)
-figure.savefig("demo.png", dpi=110)
-
-print(
-    "Neighbours in the tree share a half far more often than chance allows: the images are in the"
+data, recipe = load("moons"), RECIPES["moons"]
+generator = paper_generator(recipe.noise, data.dimension)
+initialise(generator, recipe.seed)
+trainer = Trainer(
+    generator,
+    data.train,
+    recipe.make_losses(),
+    batch=recipe.batch,
+    phases=recipe.phases,
+    noise=recipe.noise,
 )
-print("order of their writers, and a model fitted on the first half meets new hands in the second.")
-print("Shuffle the images, and the difference is gone.")
-print("\nLook at demo.png: the tree, its crossing edges in red, and the counts under the null.")
+print(f"Learning two moons from {len(data.train):,} points, {recipe.epochs} epochs:")
+snapshots, losses, start = {0: trainer.sample(1000)}, [], time.perf_counter()
+for epoch in trainer.run():
+    losses.append(epoch.loss)
+    if epoch.epoch in SHOWN:
+        snapshots[epoch.epoch] = trainer.sample(1000)
+    if epoch.epoch in SHOWN or epoch.epoch % 10 == 0:
+        seconds = time.perf_counter() - start
+        print(f"  epoch {epoch.epoch:3d}   loss (minus t) {epoch.loss:7.3f}   {seconds:3.0f} s")
+snapshots[trainer.epoch] = trainer.sample(1000)
+
+print("\nAre 1,000 generated points like 1,000 points that the generator has not seen?")
+verdict = ce.two_sample(data.held_out, trainer.sample(1000, seed=1), n_resamples=999, rng=0)
+print(verdict)
+
+figure, axes = plt.subplots(2, 3, figsize=(11, 7), layout="constrained")
+panels = {"data": data.held_out}
+panels |= {f"generated, epoch {epoch}": points for epoch, points in snapshots.items()}
+for ax, (title, points) in zip(axes.flat, panels.items(), strict=False):
+    colour = "#4477aa" if title == "data" else "#ee6677"
+    ax.scatter(points[:, 0], points[:, 1], s=4, lw=0, color=colour)
+    ax.set(title=title, xlim=(-1.6, 2.6), ylim=(-1.1, 1.6), xticks=[], yticks=[])
+axes[-1, -1].plot(range(1, len(losses) + 1), losses, color="#4477aa")
+axes[-1, -1].set(title="the loss, minus the t-statistic", xlabel="epoch")
+figure.suptitle(f"p = {verdict.pvalue:.3g} for 1,000 generated against 1,000 held-out points")
+figure.savefig("demo.png", dpi=110)
+print("\nLook at demo.png.")

@@ -15,8 +15,10 @@ import torch
 
 import crossedge as ce
 from crossedge.cli import main
+from crossedge.experiments import mnist
 from crossedge.learning import PRESETS, Configuration, Phase, Trainer, paper_generator, quality
 from crossedge.learning.classifier import CACHE_VARIABLE, classifier_of
+from crossedge.learning.configuration import with_epochs, with_steps
 from crossedge.learning.datasets import MNIST_VARIABLE, load, read_idx
 from crossedge.learning.quality import density_and_coverage, frechet_distance
 from crossedge.learning.runs import RunFolder
@@ -40,11 +42,14 @@ def write_idx(path, array):
 
 @pytest.fixture
 def mnist_folder(tmp_path):
+    return write_mnist(tmp_path / "mnist", 96)
+
+
+def write_mnist(folder, images):
     """A tiny MNIST of blurred bars, half of the files gzipped."""
     rng = np.random.default_rng(0)
-    folder = tmp_path / "mnist"
     folder.mkdir()
-    for part, count, suffix in (("train", 96, ".gz"), ("t10k", 40, "")):
+    for part, count, suffix in (("train", images, ".gz"), ("t10k", 40, "")):
         labels = rng.integers(0, 10, count)
         images = rng.integers(0, 60, (count, 28, 28))
         for image, label in zip(images, labels, strict=True):
@@ -397,3 +402,47 @@ def test_the_command_tests_two_files(tmp_path, capsys):
         error = capsys.readouterr().err
         assert message in error
         assert error.count("\n") == 1
+
+
+class TestReproduction:
+    def test_moons_goes_on_where_it_stopped(self, tmp_path, capsys, monkeypatch):
+        command = ["reproduce", "moons", "--epochs", "2", "--out", str(tmp_path)]
+        save = RunFolder.save
+
+        def save_and_interrupt(self, state, metrics):
+            save(self, state, metrics)
+            if self.path.name == "moons-2" and metrics["epoch"] == 1:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        monkeypatch.setattr("crossedge.learning.datasets.MOONS", 512)
+        with monkeypatch.context() as patch:
+            patch.setattr(RunFolder, "save", save_and_interrupt)
+            assert main(command) == 130
+        assert not (tmp_path / "moons.png").exists()
+        first = (tmp_path / "moons-1" / "metrics.jsonl").read_text()
+        assert main(command) == 0
+        assert (tmp_path / "moons-1" / "metrics.jsonl").read_text() == first
+        assert (tmp_path / "moons.png").stat().st_size > 10_000
+        rows = (tmp_path / "quality.csv").read_text().splitlines()
+        assert [row.split(",")[0] for row in rows] == ["model", "moons-1", "moons-2", "moons-3"]
+        assert "coverage" in capsys.readouterr().out
+        assert main(["reproduce", "moons", "--epochs", "3", "--out", str(tmp_path)]) == 1
+        assert "other settings" in capsys.readouterr().err
+
+    def test_mnist(self, tmp_path, capsys, monkeypatch):
+        folder = write_mnist(tmp_path / "mnist", 256)
+        monkeypatch.delitem(mnist.MODELS, "mnist-2")  # a large batch
+        monkeypatch.delitem(mnist.MODELS, "mnist-4")
+        out = tmp_path / "out"
+        options = ["--data", str(folder), "--steps", "1", "--out", str(out)]
+        assert main(["reproduce", "mnist", *options]) == 0
+        assert (out / "mnist.png").stat().st_size > 10_000
+        assert len((out / "quality.csv").read_text().splitlines()) == 5
+        assert "mnist-gmmn" in capsys.readouterr().out
+
+    def test_the_same_in_fewer_epochs(self):
+        short = with_epochs(PRESETS["mnist-1"], 5)
+        assert sorted(phase.epochs for phase in short.phases) == [2, 3]
+        assert [phase.epochs for phase in with_epochs(PRESETS["mnist-1"], 1).phases] == [1, 1]
+        assert with_steps(PRESETS["mnist-3"], 4680, 60_000).epochs == 10
+        assert with_steps(PRESETS["mnist-1"], 4680, 60_000).epochs == 20

@@ -44,7 +44,7 @@ def reproduce_mnist(
 def draw(runs: Mapping[str, Run], path: Path) -> None:
     figure = Figure(figsize=(11, 7.8), layout="constrained")
     FigureCanvasAgg(figure)
-    for ax, (name, run) in zip(figure.subplots(2, 3).flat, runs.items(), strict=True):
+    for ax, (name, run) in zip(figure.subplots(2, 3).flat, runs.items(), strict=False):
         show_images(ax, run.sample(100), run.dataset.side)
         frechet = (run.quality() or {}).get("frechet_distance", float("nan"))
         ax.set_title(f"{MODELS[name]}\nFrechet distance {frechet:.1f}", fontsize=10)

@@ -124,7 +124,7 @@ def with_epochs(configuration: Configuration, epochs: int) -> Configuration:
 
 def with_steps(configuration: Configuration, steps: int, points: int) -> Configuration:
     """The same, in the epochs that have at least so many steps on so many points."""
-    return with_epochs(configuration, -(-steps // (points // configuration.batch)))
+    return with_epochs(configuration, -(-steps // max(points // configuration.batch, 1)))
 
 
 def _moons(temperature: float) -> Configuration:
