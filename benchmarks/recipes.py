@@ -1,6 +1,6 @@
 """Which loss learns the better model? One generator, one number of steps, many recipes.
 
-`python benchmarks/recipes.py moons` takes ten minutes on one core, `mnist --data FOLDER` half an hour.
+`python benchmarks/recipes.py moons` takes ten minutes, `mnist --data FOLDER` half an hour.
 Smaller evidence (of the adaptive test, held-out against generated points) is better, and so is a
 smaller energy or Frechet distance; density and coverage are 1 at best.
 """

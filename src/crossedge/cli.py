@@ -169,8 +169,11 @@ def _learn_here(options: argparse.Namespace, folder: Path) -> int:
         return 0
     found = run.finish()
     print(f"quality on held-out data, in {folder}/quality.json:")
+    perfect = found.pop("training_data")
     for name, value in found.items():
-        print(f"  {name:<17}", f"{value:.4g}" if isinstance(value, float) else value)
+        text = f"{value:.4g}" if isinstance(value, float) else f"{value}"
+        also = f"   (training data: {perfect[name]:.4g})" if name in perfect else ""
+        print(f"  {name:<17} {text}{also}")
     return 0
 
 

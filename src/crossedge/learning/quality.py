@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import nn
 
 from crossedge.learning.classifier import classifier_of, features
 from crossedge.learning.datasets import Dataset
@@ -18,27 +19,43 @@ NEIGHBOURS = 5
 
 
 def measure_quality(dataset: Dataset, generated: torch.Tensor) -> dict[str, Any]:
-    """The adaptive test, the energy distance, density and coverage; of images, more."""
+    """The adaptive test, the energy distance, density and coverage; of images, more.
+
+    "training_data" holds the same measures for as many points of the training data: what a perfect
+    generator would have.
+    """
     real, fake = (part[:MOST].double() for part in (dataset.held_out, generated))
     test = two_sample(real, fake, n_resamples=999, rng=0)
     lead = test.strongest
-    energy = two_sample(real, fake, EnergyKernel(), n_resamples=1, rng=0).statistic
-    density, coverage = density_and_coverage(real, fake)
+    classifier = classifier_of(dataset) if dataset.is_images else None
     found: dict[str, Any] = {
         "pvalue": test.pvalue,
         "carried_by": f"{lead.weights.name}, {lead.statistic}" if lead else None,
         "evidence": test.statistic,
+        **_measures(real, fake, classifier),
+    }
+    if classifier is not None:
+        for name, part in (("classes", fake), ("classes_of_data", real)):
+            with torch.no_grad():
+                classes = classifier(part.float()).argmax(1)
+            found[name] = torch.bincount(classes, minlength=10).tolist()
+    same = dataset.train[:MOST].double()
+    return {**found, "training_data": _measures(real, same, classifier)}
+
+
+def _measures(
+    real: torch.Tensor, fake: torch.Tensor, classifier: nn.Module | None
+) -> dict[str, float]:
+    energy = two_sample(real, fake, EnergyKernel(), n_resamples=1, rng=0).statistic
+    density, coverage = density_and_coverage(real, fake)
+    found = {
         "energy_distance": math.sqrt(max(energy, 0.0)),
         "density": density,
         "coverage": coverage,
     }
-    if dataset.is_images:
-        classifier = classifier_of(dataset)
+    if classifier is not None:
         with torch.no_grad():
-            classes = [classifier(part.float()).argmax(1) for part in (real, fake)]
             inside = [features(classifier, part.float()) for part in (real, fake)]
-        found["classes"] = torch.bincount(classes[1], minlength=10).tolist()
-        found["classes_of_data"] = torch.bincount(classes[0], minlength=10).tolist()
         found["frechet_distance"] = frechet_distance(*inside)
     return found
 
