@@ -19,29 +19,27 @@ from crossedge.learning.quality import measure_quality
 
 def recipes_for(data: str) -> dict[str, Configuration]:
     if data == "moons":
-        low, middle, high, several = 0.1, 0.3, 1.0, (0.05, 0.2, 1.0)
+        temperatures, best, several = (1.0, 0.3, 0.1), 0.1, (0.05, 0.2, 1.0)
         widths = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
         phases = (Phase(40, 1e-3), Phase(20, 1e-4))
         falling = (Phase(10, 1e-3, 1.0), Phase(15, 1e-3, 0.3), Phase(15, 1e-3, 0.1))
         falling += (Phase(20, 1e-4, 0.05),)
     else:
-        low, middle, high, several = 2.0, 5.0, 10.0, (2.0, 5.0, 10.0, 20.0)
+        temperatures, best, several = (10.0, 5.0, 2.0), 5.0, (2.0, 5.0, 10.0, 20.0)
         widths = (2.0, 5.0, 10.0, 20.0, 40.0, 80.0)
         phases = (Phase(8, 1e-3), Phase(2, 1e-4))
         falling = (Phase(4, 1e-3, 10.0), Phase(4, 1e-3, 5.0), Phase(2, 1e-4, 2.0))
-    base = Configuration(data, temperature=middle, phases=phases)
+    base = Configuration(data, temperature=best, phases=phases)
     mmd = replace(base, weights="gaussian", bandwidth=widths, standardize=False)
     return {
-        f"t, temperature {high:g}": replace(base, temperature=high),
-        f"t, temperature {middle:g}": base,
-        f"t, temperature {low:g}": replace(base, temperature=low),
+        **{f"t, temperature {one:g}": replace(base, temperature=one) for one in temperatures},
         f"t, mean of {several}": replace(base, temperature=several),
-        f"T itself, temperature {middle:g}": replace(base, standardize=False),
+        f"T itself, temperature {best:g}": replace(base, standardize=False),
         f"T itself, mean of {several}": replace(base, temperature=several, standardize=False),
         "t, falling temperature": replace(base, phases=falling),
-        f"generalized, temperature {middle:g}": replace(base, statistic="generalized"),
-        f"log p, temperature {middle:g}": replace(base, standardize="pearson3"),
-        f"t of the tree, temperature {middle:g}": replace(base, weights="tree"),
+        f"generalized, temperature {best:g}": replace(base, statistic="generalized"),
+        f"log p, temperature {best:g}": replace(base, standardize="pearson3"),
+        f"t of the tree, temperature {best:g}": replace(base, weights="tree"),
         "MMD, six bandwidths": mmd,
         "energy distance": replace(base, weights="energy", standardize=False),
     }

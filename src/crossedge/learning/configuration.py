@@ -163,7 +163,12 @@ PRESETS["mnist-gmmn"] = replace(
 
 # The defaults of `crossedge learn`
 RECIPES = {
-    "moons": Configuration("moons", temperature=0.3, phases=(Phase(60, 1e-3), Phase(40, 1e-4))),
+    "moons": Configuration(
+        "moons",
+        temperature=(0.05, 0.2, 1.0),
+        standardize=False,
+        phases=(Phase(40, 1e-3), Phase(20, 3e-4), Phase(20, 1e-4), Phase(20, 3e-5)),
+    ),
     "digits": Configuration("digits", temperature="median", phases=(Phase(200, 1e-3),)),
     "mnist": Configuration("mnist", temperature=10.0, phases=(Phase(20, 1e-3), Phase(5, 1e-4))),
 }
