@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 from crossedge.compiled import compiled
+from crossedge.null.cumulants import fifth_cumulants
 from crossedge.statistics.label_moments import LabelMoments, mean_label_product
 from crossedge.weights import DenseWeights, EdgeList, PairWeights
 from crossedge.weights.edge_list import Floats, Ints
@@ -151,8 +152,9 @@ def label_moments(
 ) -> LabelMoments:
     """All joint moments of T and L up to the third (variance of R: the paper's theorem 3).
 
-    The fourth moments of T and R, if they are asked for, need the full matrix: not for very large
-    graphs. e1 ... e6 are the means of products of so many distinct labels.
+    The fourth moments of T and R, and with them the fifth cumulants, need the full matrix: if they
+    are asked for, and not for very large graphs. e1 ... e6 are the means of products of so many
+    distinct labels.
     """
     e1, e2, e3, e4, e5, e6 = (mean_label_product(k, n_x, n_y) for k in range(1, 7))
     given, unit = weights, _unit(weights)
@@ -178,6 +180,7 @@ def label_moments(
         noise=noise,
         tttt=tttt,
         rrrr=fourth_moment(weights, n_x, n_y, row_effects=True) if fourth and n_x != n_y else tttt,
+        fifth=fifth_cumulants(*without_row_effects(weights.dense()), n_x, n_y) if fourth else None,
         unit=unit,
         step_r=2 * given.step,
         step_l=2 * given.degree_step,
