@@ -23,7 +23,7 @@ from crossedge.weights import DenseWeights, EdgeList, PairWeights
 from crossedge.weights.edge_list import Floats, Ints
 
 PARTS, LEAST = 4, 64  # blocks of rows, and how many rows they have at least
-FOURTH = 4000  # points, up to which the fourth moment is computed
+FOURTH, FIFTH = 4000, 2000  # points, up to which the fourth moment and fifth cumulant are computed
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ def label_moments(
     s = centred_sums(weights)
     if not bool(torch.isfinite(s.total.detach())):
         raise ValueError("the weights add up to more than a float can hold: rescale the points")
-    fourth = fourth and weights.n <= FOURTH
+    fifth, fourth = fourth and weights.n <= FIFTH, fourth and weights.n <= FOURTH
     # a statistic that cannot vary, as on regular graphs with n_x = 1, leaves rounding errors
     noise = 1e-13 * s.squares.detach() + (1e-13 * s.total.detach()) ** 2
     tttt = fourth_moment(weights, n_x, n_y) if fourth else None
@@ -180,7 +180,7 @@ def label_moments(
         noise=noise,
         tttt=tttt,
         rrrr=fourth_moment(weights, n_x, n_y, row_effects=True) if fourth and n_x != n_y else tttt,
-        fifth=fifth_cumulants(*without_row_effects(weights.dense()), n_x, n_y) if fourth else None,
+        fifth=fifth_cumulants(*without_row_effects(weights.dense()), n_x, n_y) if fifth else None,
         unit=unit,
         step_r=2 * given.step,
         step_l=2 * given.degree_step,

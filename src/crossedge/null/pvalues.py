@@ -7,7 +7,7 @@ import math
 import torch
 
 from crossedge.numerics.saddlepoint import log_five_cumulant_tail
-from crossedge.numerics.tails import log_normal_tail, log_pearson3_tails
+from crossedge.numerics.tails import log_four_moment_tail, log_normal_tail, log_pearson3_tails
 from crossedge.statistics import Statistic
 from crossedge.statistics.edge_counts import zscore
 from crossedge.statistics.label_moments import Form, LabelMoments
@@ -32,9 +32,12 @@ def log_form_tail(
         return log_normal_tail(z)
     law, excess, fifth = moments.law(form), moments.excess(form), moments.fifth_cumulant(form)
     step = moments.step(form) / torch.where(law.std > 0, law.std, 1.0)
-    if excess is None or fifth is None:
-        return log_pearson3_tails(z - step / 2, sign * law.skewness)
-    return log_five_cumulant_tail(z - step / 2, sign * law.skewness, excess, sign * fifth, step)
+    z, skewness = z - step / 2, sign * law.skewness
+    if excess is None:
+        return log_pearson3_tails(z, skewness)
+    if fifth is None:
+        return log_four_moment_tail(z, skewness, excess)
+    return log_five_cumulant_tail(z, skewness, excess, sign * fifth, step)
 
 
 def smooth_pvalue(
