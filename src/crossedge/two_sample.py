@@ -60,8 +60,8 @@ def two_sample(
         and ten million), or compare with a law that has the exact mean and variance over all
         labellings: the normal (for "generalized", chi-square, which fits classical graphs only), or
         a gamma law with the exact skewness as well ("cross", "weighted" and "mmd", up to 4,000
-        points: also the exact fourth moment). "generalized" has no "pearson3", "fisher" has only
-        that (as chi-square), and "mmd_ratio" has neither.
+        points: also the exact fourth moment; up to 2,000, the fifth cumulant). "generalized" has no
+        "pearson3", "fisher" has only that (as chi-square), and "mmd_ratio" has neither.
     n_resamples : int
         How many random labellings, if the null is "permutation".
     distance : float, callable or "precomputed"

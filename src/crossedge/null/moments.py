@@ -19,12 +19,13 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from crossedge.compiled import compiled
+from crossedge.null.cumulants import fifth_cumulants
 from crossedge.statistics.label_moments import LabelMoments, mean_label_product
 from crossedge.weights import DenseWeights, EdgeList, PairWeights
 from crossedge.weights.edge_list import Floats, Ints
 
 PARTS, LEAST = 4, 64  # blocks of rows, and how many rows they have at least
-FOURTH = 4000  # points, up to which the fourth moment is computed
+FOURTH, FIFTH = 4000, 2000  # points, up to which the fourth moment and fifth cumulant are computed
 
 
 @dataclass(frozen=True)
@@ -187,8 +188,8 @@ def label_moments(
     """All joint moments of T and L up to the third (variance of R: the paper's theorem 3).
 
     Without the third, those of a matrix are NaN, and much is saved. The fourth moments of T and R,
-    if they are asked for, need the full matrix: not for very large graphs. e1 ... e6 are the means
-    of products of so many distinct labels.
+    and with them the fifth cumulants, need the full matrix: if they are asked for, and not for very
+    large graphs. e1 ... e6 are the means of products of so many distinct labels.
     """
     e1, e2, e3, e4, e5, e6 = (mean_label_product(k, n_x, n_y) for k in range(1, 7))
     given, unit = weights, _unit(weights)
@@ -197,7 +198,7 @@ def label_moments(
     s = centred_sums(weights, third=third)
     if not bool(torch.isfinite(s.total.detach())):
         raise ValueError("the weights add up to more than a float can hold: rescale the points")
-    fourth = fourth and weights.n <= FOURTH
+    fifth, fourth = fourth and weights.n <= FIFTH, fourth and weights.n <= FOURTH
     # a statistic that cannot vary, as on regular graphs with n_x = 1, leaves rounding errors
     noise = 1e-13 * s.squares.detach() + (1e-13 * s.total.detach()) ** 2
     tttt = fourth_moment(weights, n_x, n_y) if fourth else None
@@ -214,6 +215,7 @@ def label_moments(
         noise=noise,
         tttt=tttt,
         rrrr=fourth_moment(weights, n_x, n_y, row_effects=True) if fourth and n_x != n_y else tttt,
+        fifth=fifth_cumulants(*without_row_effects(weights.dense()), n_x, n_y) if fifth else None,
         unit=unit,
         step_r=2 * given.step,
         step_l=2 * given.degree_step,

@@ -6,6 +6,7 @@ import math
 
 import torch
 
+from crossedge.numerics.saddlepoint import log_five_cumulant_tail
 from crossedge.numerics.tails import log_four_moment_tail, log_normal_tail, log_pearson3_tails
 from crossedge.statistics import Statistic
 from crossedge.statistics.edge_counts import zscore
@@ -14,15 +15,29 @@ from crossedge.statistics.label_moments import Form, LabelMoments
 SMOOTH = ("normal", "pearson3")
 
 
-def log_tail(
-    null: str, z: torch.Tensor, skewness: torch.Tensor, excess: torch.Tensor | None = None
-) -> torch.Tensor:
+def log_tail(null: str, z: torch.Tensor, skewness: torch.Tensor) -> torch.Tensor:
     """The logarithm of P(Z >= z), for a variable of mean 0 and variance 1."""
+    return log_normal_tail(z) if null == "normal" else log_pearson3_tails(z, skewness)
+
+
+def log_form_tail(
+    null: str, z: torch.Tensor, moments: LabelMoments, form: Form, sign: int = 1
+) -> torch.Tensor:
+    """The same for sign times a form of the within-sums, with all that is known of its law.
+
+    For "pearson3", one that moves in steps is taken half a step nearer to its mean, as a continuous
+    one would have to be to have as much in its tail.
+    """
     if null == "normal":
         return log_normal_tail(z)
+    law, excess, fifth = moments.law(form), moments.excess(form), moments.fifth_cumulant(form)
+    step = moments.step(form) / torch.where(law.std > 0, law.std, 1.0)
+    z, skewness = z - step / 2, sign * law.skewness
     if excess is None:
         return log_pearson3_tails(z, skewness)
-    return log_four_moment_tail(z, skewness, excess)
+    if fifth is None:
+        return log_four_moment_tail(z, skewness, excess)
+    return log_five_cumulant_tail(z, skewness, excess, sign * fifth, step)
 
 
 def smooth_pvalue(
@@ -34,22 +49,13 @@ def smooth_pvalue(
 ) -> torch.Tensor:
     """The logarithm of p, by the normal, chi-square or gamma law with the exact moments.
 
-    It is 0 where nothing varies. For "pearson3", a count that moves in steps is taken half a step
-    nearer to its mean, as a continuous one would have to be to have as much in its tail.
+    It is 0 where nothing varies.
     """
-
-    def evidence(form: Form, z: torch.Tensor) -> torch.Tensor:
-        std = moments.law(form).std
-        half = moments.step(form) / 2 if null == "pearson3" else 0.0
-        return z - half / torch.where(std > 0, std, 1.0)
-
     if statistic.form is not None:
-        form = statistic.form(moments)
-        law = moments.law(form)
-        sign = statistic.sign
-        z = evidence(form, sign * zscore(x, y, moments, form))
-        tail = log_tail(null, z, sign * law.skewness, moments.excess(form))
-        return torch.where(law.std > 0, tail, torch.zeros_like(tail))
+        form, sign = statistic.form(moments), statistic.sign
+        z = sign * zscore(x, y, moments, form)
+        tail = log_form_tail(null, z, moments, form, sign)
+        return torch.where(moments.law(form).std > 0, tail, torch.zeros_like(tail))
     forms = moments.weighted, moments.difference
     laws = [moments.law(form) for form in forms]
     varies = [bool(law.std > 0) for law in laws]
@@ -59,12 +65,18 @@ def smooth_pvalue(
     if statistic.name == "fisher":
         return _log_chi_square_tail(value, 2 * sum(varies))
     # max: 1 - P(neither is as large), by the two being nearly independent
+
+    def evidence(form: Form) -> torch.Tensor:
+        std = moments.law(form).std
+        half = moments.step(form) / 2 if null == "pearson3" else 0.0
+        return value - half / torch.where(std > 0, std, 1.0)
+
     logs = []
     if varies[0]:
-        logs.append(log_tail(null, evidence(forms[0], value), laws[0].skewness))
+        logs.append(log_tail(null, evidence(forms[0]), laws[0].skewness))
     if varies[1]:
-        above = log_tail(null, evidence(forms[1], value), laws[1].skewness)
-        below = log_tail(null, evidence(forms[1], value), -laws[1].skewness)
+        above = log_tail(null, evidence(forms[1]), laws[1].skewness)
+        below = log_tail(null, evidence(forms[1]), -laws[1].skewness)
         logs.append(torch.logaddexp(above, below).clamp(max=0.0))
     if not logs:
         return 0 * value

@@ -150,13 +150,13 @@ def _log_heavy_tail(
     ratio = torch.where(g < 0, torch.maximum(ratio, least), ratio)
     left = ((1 + g * z / 2 - 0.3) / 0.4).clamp(0, 1)
     inside = left > 0
-    gamma = _log_sum_tail(torch.where(inside, z, 1.0), torch.where(inside, g, 1.0), 1 + 0 * ratio)
+    gamma = log_sum_tail(torch.where(inside, z, 1.0), torch.where(inside, g, 1.0), 1 + 0 * ratio)
     share = left * left * (3 - 2 * left)
     error = torch.where(inside, share * (three - gamma), 0.0)
-    return _log_sum_tail(z, g, ratio) + error
+    return log_sum_tail(z, g, ratio) + error
 
 
-def _log_sum_tail(z: torch.Tensor, g: torch.Tensor, ratio: torch.Tensor) -> torch.Tensor:
+def log_sum_tail(z: torch.Tensor, g: torch.Tensor, ratio: torch.Tensor) -> torch.Tensor:
     """Normal of variance v plus gamma of scale a, by the saddlepoint formula of Barndorff-Nielsen.
 
     K(s) = v s^2/2 - k (log(1 - a s) + a s), with k a^2 = 1 - v, 2 k a^3 = g the skewness, and

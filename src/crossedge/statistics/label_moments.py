@@ -57,6 +57,7 @@ class LabelMoments:
     noise: torch.Tensor  # variances up to this are rounding errors
     tttt: torch.Tensor | None = None  # if it was asked for
     rrrr: torch.Tensor | None = None
+    fifth: torch.Tensor | None = None  # (6,): joint cumulants of T and L, that of T alone first
     unit: float = 1.0  # of the weights; not 1 only where powers of them would leave the range
     step_r: float = 0.0  # R moves in multiples of this
     step_l: float = 0.0
@@ -110,6 +111,17 @@ class LabelMoments:
         variance = self.tt + (b / a) ** 2 * self.ll
         varies = variance.detach() > self.noise
         return torch.where(varies, fourth / torch.where(varies, variance, 1.0) ** 2 - 3, 0.0)
+
+    def fifth_cumulant(self, form: Form) -> torch.Tensor | None:
+        """Of a form divided by its standard deviation, where it is known."""
+        if self.fifth is None:
+            return None
+        a, b = self._in_t_and_l(form)
+        variance = a**2 * self.tt + b**2 * self.ll
+        varies = variance.detach() > (a**2 + b**2) * self.noise
+        powers = self.fifth.new_tensor([a ** (5 - k) * b**k for k in range(6)])
+        total = (powers * self.fifth).sum()
+        return torch.where(varies, total / torch.where(varies, variance, 1.0) ** 2.5, 0.0)
 
     @property
     def difference(self) -> Form:
