@@ -14,6 +14,8 @@ import pytest
 from scipy import stats
 
 import crossedge as ce
+from crossedge.cli import main
+from crossedge.experiments import power
 from crossedge.randomness import random_key
 from crossedge.studies.fingerprint import fingerprint
 from crossedge.studies.grid import BLOCK, seeds
@@ -48,13 +50,11 @@ class TestNumbers:
     def test_the_level_holds_and_power_grows(self):
         tests = {"nearest": ce.NearestNeighbours(3, 0.5), "energy": ce.EnergyKernel()}
         frame = tiny(tests=tests, grid={"shift": [0.0, 1.0, 3.0]}, repetitions=300).frame
-        power = {
-            shift: rows.set_index("test").power.to_dict() for shift, rows in frame.groupby("shift")
-        }
         for test in tests:
-            assert power[0.0][test] == pytest.approx(0.05, abs=3 * np.sqrt(0.05 * 0.95 / 300))
-            assert power[0.0][test] < power[1.0][test] < power[3.0][test]
-            assert power[3.0][test] > 0.9
+            none, some, much = frame[frame.test == test].power
+            assert none == pytest.approx(0.05, abs=3 * np.sqrt(0.05 * 0.95 / 300))
+            assert none < some < much
+            assert much > 0.9
 
     def test_standard_errors_and_intervals(self):
         """Of a test that rejects every fifth time."""
@@ -128,8 +128,8 @@ class TestNumbers:
         }
         study = tiny(tests=tests, grid=None, repetitions=200)
         close, far = study.difference("more", "x"), study.difference("more", "far")
-        power = study.frame.set_index("test").power
-        assert close.difference[0] == pytest.approx(power["more"] - power["x"])
+        known = study.frame.set_index("test").power
+        assert close.difference[0] == pytest.approx(known["more"] - known["x"])
         assert close.standard_error[0] < 0.7 * far.standard_error[0]
 
     def test_a_point_has_its_numbers_whatever_else_is_in_the_grid(self):
@@ -145,7 +145,7 @@ class TestNumbers:
 class TestWorkers:
     def test_any_number_of_processes(self):
         tests = {"tree": ce.SpanningTree(0.5), "energy": ce.EnergyKernel()}
-        options = {"tests": tests, "grid": {"n": [6, 9]}}
+        options = {"tests": tests, "grid": {"n": range(5, 13)}}  # more cells than are begun at once
         assert equal(tiny(normals(1), **options), tiny(normals(1), jobs=2, **options))
 
     def test_threads_do_not_matter_and_stay_as_they_were(self):
@@ -178,14 +178,14 @@ class TestWorkers:
 class TestFolder:
     def test_an_interrupted_study_goes_on(self, tmp_path, monkeypatch):
         expected = tiny()
-        monkeypatch.setattr(sys.modules[__name__], "CALLS", StopsAt(BLOCK + 20))
+        monkeypatch.setattr(sys.modules[__name__], "CALLS", StopsAt(2 * BLOCK + 10))
         with pytest.raises(
             KeyboardInterrupt, match=r"2 of 4 cells are done, and kept in .*goes on"
         ):
             tiny(folder=tmp_path / "study")
         CALLS.clear()
         assert equal(tiny(folder=tmp_path / "study"), expected)
-        assert CALLS == [2.0] * 40
+        assert CALLS == [0.0] * 15 + [2.0] * 15
         CALLS.clear()
         assert equal(tiny(folder=tmp_path / "study"), expected)
         assert CALLS == []
@@ -490,6 +490,47 @@ class TestPlot:
     def test_without_a_grid(self):
         with pytest.raises(ValueError, match="no grid, and so no axis"):
             tiny(grid=None, repetitions=2).plot()
+
+
+class TestReproduction:
+    def test_the_power_figure(self, tmp_path, capsys):
+        import pandas as pd
+
+        out = tmp_path / "power"
+        command = ["reproduce", "power", "--out", str(out), "--dimensions", "2,5"]
+        assert main([*command, "--repetitions", "1", "--jobs", "1"]) == 0
+        frame = pd.read_parquet(out / "power.parquet")
+        assert len(frame) == 3 * 2 * 20
+        assert set(frame.d) == {2, 5}
+        assert frame.equals(pd.read_csv(out / "power.csv"))
+        for name in ("power.png", "mmd.png", "claims.csv"):
+            assert (out / name).stat().st_size > 500
+        assert f"tables and figures are in {out}" in capsys.readouterr().out
+        assert main([*command, "--repetitions", "1", "--seed", "1"]) == 1
+        assert "holds another study (other rng): give another" in capsys.readouterr().err
+
+    def test_samples_are_those_of_the_paper(self):
+        x, y = power.normals(np.random.default_rng(0), d=3, mu=0.5, sigma=3.0, n=20_000)
+        assert np.cov(x.T) == pytest.approx(np.eye(3), abs=0.05)
+        assert np.cov(y.T) == pytest.approx(np.diag([9.0, 1.0, 1.0]), abs=0.3)
+        assert y.mean(0) == pytest.approx([0.5, 0, 0], abs=0.1)
+
+    def test_tests_are_those_of_the_paper(self):
+        found = power.tests()
+        assert found["fr-0.5"]["weights"](d=16) == ce.SpanningTree(4.0)
+        assert found["3nn-1"]["weights"](d=16) == ce.NearestNeighbours(3, 16.0)
+        assert found["mmd-0.25"]["weights"](d=16) == ce.GaussianKernel(2.0)
+        assert found["fr-ct"] == ce.SpanningTree()
+
+    def test_stopped_by_hand(self, tmp_path, capsys, monkeypatch):
+        monkeypatch.setattr("crossedge.experiments.power.normals", interrupted)
+        command = ["reproduce", "power", "--out", str(tmp_path), "--repetitions", "1"]
+        assert main([*command, "--jobs", "1"]) == 130
+        assert "0 of 24 cells are done, and kept in" in capsys.readouterr().err
+
+
+def interrupted(rng, d, mu, sigma, n):
+    raise KeyboardInterrupt
 
 
 def test_a_study_prints_as_its_table():

@@ -1,4 +1,4 @@
-"""The command line: `crossedge test` and `crossedge learn`."""
+"""The command line: `crossedge test`, `crossedge learn` and `crossedge reproduce`."""
 
 from __future__ import annotations
 
@@ -63,6 +63,17 @@ def _parser() -> argparse.ArgumentParser:
     learn.add_argument("--noise", type=int)
     learn.add_argument("--seed", type=int)
     learn.set_defaults(run=_learn)
+    reproduce = commands.add_parser("reproduce", help="a figure of the paper, from the beginning")
+    figures = reproduce.add_subparsers(required=True, metavar="figure")
+    power = figures.add_parser("power", help="the power of smoothed, classical and kernel tests")
+    power.add_argument("--out", type=Path, default=Path("reproduction/power"), help="folder")
+    power.add_argument("--repetitions", type=int, default=300)
+    power.add_argument("--dimensions", type=_whole_numbers, help="with commas, as 2,8,32")
+    power.add_argument("--seed", type=int, default=0)
+    workers = power.add_mutually_exclusive_group()
+    workers.add_argument("--jobs", type=int, default=-1, help="processes (default: every core)")
+    workers.add_argument("--dask", metavar="ADDRESS", help="the scheduler of a Dask cluster")
+    power.set_defaults(run=_reproduce_power)
     return parser
 
 
@@ -76,6 +87,10 @@ def _scale(text: str) -> float | tuple[float, ...] | str:
 def _phases(text: str) -> tuple[Phase, ...]:
     parts = [part.split("x") for part in text.split(",")]
     return tuple(Phase(int(epochs), float(step)) for epochs, step in parts)
+
+
+def _whole_numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(","))
 
 
 def _test(options: argparse.Namespace) -> int:
@@ -147,4 +162,24 @@ def _learn(options: argparse.Namespace) -> int:
     print(f"quality on held-out data, in {folder}/quality.json:")
     for name, value in found.items():
         print(f"  {name:<17}", f"{value:.4g}" if isinstance(value, float) else value)
+    return 0
+
+
+def _reproduce_power(options: argparse.Namespace) -> int:
+    from crossedge.experiments.power import DIMENSIONS, claims, reproduce_power
+
+    try:
+        study = reproduce_power(
+            options.out,
+            repetitions=options.repetitions,
+            dimensions=options.dimensions or DIMENSIONS,
+            seed=options.seed,
+            jobs=1 if options.dask else options.jobs,
+            dask=options.dask,
+        )
+    except KeyboardInterrupt as stopped:
+        print(f"crossedge: {stopped}", file=sys.stderr)
+        return 130
+    print(claims(study).to_string(index=False, float_format="{:.3f}".format))
+    print(f"tables and figures are in {options.out}")
     return 0

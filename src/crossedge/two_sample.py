@@ -116,8 +116,12 @@ def checked_test(
     null: str = "permutation",
     n_resamples: SupportsIndex = 9999,
     early_stopping: SupportsIndex | None = None,
+    brief: bool = False,
 ) -> CheckedTest:
-    """The choices of `two_sample`, checked once and ready for any number of samples."""
+    """The choices of `two_sample`, checked once and ready for any number of samples.
+
+    Brief tests are faster, but null_skewness may be NaN: for who wants p-values only.
+    """
     one = several = None
     if isinstance(weights, Sequence) and not isinstance(weights, str):
         several = _check_list(weights)
@@ -148,7 +152,7 @@ def checked_test(
         alone, its = one, chosen
 
         def single(samples: Samples, distances: Distances, rng: Rng) -> TwoSampleResult:
-            return single_test(alone, its, null, samples, distances, resamples, rng, stop)
+            return single_test(alone, its, null, samples, distances, resamples, rng, stop, brief)
 
         return single
     if chosen is not None and chosen.studentized:

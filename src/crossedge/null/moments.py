@@ -62,8 +62,8 @@ class FourthSums:
     fourfold: torch.Tensor  # one edge four times
 
 
-def centred_sums(weights: PairWeights) -> CentredSums:
-    return _of_edges(weights) if isinstance(weights, EdgeList) else _of_matrix(weights)
+def centred_sums(weights: PairWeights, *, third: bool = True) -> CentredSums:
+    return _of_edges(weights) if isinstance(weights, EdgeList) else _of_matrix(weights, third)
 
 
 def without_row_effects(W: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -80,8 +80,8 @@ def without_row_effects(W: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return V, degree
 
 
-def _of_matrix(weights: DenseWeights) -> CentredSums:
-    """All differentiable. Only the triangles cost more than a pass."""
+def _of_matrix(weights: DenseWeights, third: bool) -> CentredSums:
+    """All differentiable. Only the triangles cost more than a pass; NaN if not asked for."""
     V, degree = without_row_effects(weights.matrix)
     squared = V * V
     squares = squared.sum(1)
@@ -89,7 +89,7 @@ def _of_matrix(weights: DenseWeights) -> CentredSums:
         total=weights.matrix.sum() / 2,
         squares=squares.sum() / 2,
         cubes=(squared * V).sum() / 2,
-        triangles=_triangles(V),
+        triangles=_triangles(V) if third else V.new_full((), torch.nan),
         degree2=(degree**2).sum(),
         degree3=(degree**3).sum(),
         degree_squares=(degree * squares).sum(),
@@ -147,9 +147,11 @@ def _of_edges(graph: EdgeList) -> CentredSums:
 
 
 def label_moments(
-    weights: PairWeights, n_x: int, n_y: int, *, fourth: bool = False
+    weights: PairWeights, n_x: int, n_y: int, *, third: bool = True, fourth: bool = False
 ) -> LabelMoments:
     """All joint moments of T and L up to the third (variance of R: the paper's theorem 3).
+
+    Without the third, which is most of the work on a full matrix, skewness may be NaN.
 
     The fourth moments of T and R, if they are asked for, need the full matrix: not for very large
     graphs. e1 ... e6 are the means of products of so many distinct labels.
@@ -158,7 +160,7 @@ def label_moments(
     given, unit = weights, _unit(weights)
     if not isinstance(weights, EdgeList) and unit != 1:
         weights = DenseWeights(weights.matrix / unit)
-    s = centred_sums(weights)
+    s = centred_sums(weights, third=third)
     if not bool(torch.isfinite(s.total.detach())):
         raise ValueError("the weights add up to more than a float can hold: rescale the points")
     fourth = fourth and weights.n <= FOURTH

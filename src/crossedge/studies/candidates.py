@@ -55,7 +55,8 @@ class Candidate:
         weights = options.pop("weights", None)
         if _is_function(weights):
             weights = weights(**taken(weights, point))
-        return checked_test(weights, **options)(*pair.distances(distance), seed).pvalue
+        test = checked_test(weights, **options, brief=True)
+        return test(*pair.distances(distance), seed).pvalue
 
 
 class Pair:

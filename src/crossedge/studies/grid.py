@@ -101,10 +101,11 @@ def as_text(point: Point) -> str:
 
 
 def cells_of(points: Sequence[Point], repetitions: int) -> list[Cell]:
+    """All points side by side: stopped half-way, the study is one with half the repetitions."""
     return [
         Cell(place, first, min(first + BLOCK, repetitions))
-        for place in range(len(points))
         for first in range(0, repetitions, BLOCK)
+        for place in range(len(points))
     ]
 
 

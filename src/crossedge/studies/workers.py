@@ -86,7 +86,7 @@ def _in_processes(work: Work, cells: Sequence[Cell], jobs: int) -> Iterator[Fini
         with joblib.parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1):
             parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1)
         try:
-            for cell, answer in parallel(joblib.delayed(work)(cell) for cell in left):
+            for cell, answer in parallel([joblib.delayed(work)(cell) for cell in left]):
                 del left[cell]
                 attempts = 0
                 yield cell, answer
