@@ -335,6 +335,10 @@ class TestCluster:
             time.sleep(0.005)
             return float(rng.random())
 
+        def traced(rng, n):
+            (tmp_path / f"by-{os.getpid()}").touch()
+            return rng.normal(size=(n, 2)), rng.normal(size=(n, 2)) + 1
+
         tests = {"tree": ce.SpanningTree(), "slow": slow}
         options = {"tests": tests, "grid": {"n": [6, 7, 8]}, "repetitions": 100}
         folder = tmp_path / "study"
@@ -346,11 +350,12 @@ class TestCluster:
 
         killer = threading.Thread(target=kill_one)
         killer.start()
-        found = tiny(normals(1), dask=address, folder=folder, **options)
+        found = tiny(traced, dask=address, folder=folder, **options)
         killer.join()
+        assert {file.name for file in tmp_path.glob("by-*")} == {f"by-{one.pid}" for one in workers}
         assert workers[0].wait() == -signal.SIGKILL
         assert left[0] > 0
-        assert equal(found, tiny(normals(1), **options))
+        assert equal(found, tiny(traced, **options))
 
     def test_nobody_answers(self, monkeypatch):
         monkeypatch.setattr("crossedge.studies.workers.PATIENCE", 0.2)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from uuid import uuid4
 
 import torch
 
@@ -65,6 +67,8 @@ def finished(work: Work, cells: Sequence[Cell], jobs: int, dask: Any) -> Iterato
     """Every cell once, in the order in which they are done."""
     if not cells:
         return
+    if jobs == -1:
+        jobs = need("joblib", "jobs").cpu_count()
     if dask is not None:
         yield from _on_cluster(work, cells, dask)
     elif jobs == 1:
@@ -93,36 +97,50 @@ def _in_processes(work: Work, cells: Sequence[Cell], jobs: int) -> Iterator[Fini
         except BrokenProcessPool:
             attempts += 1
             if attempts == ATTEMPTS:
-                raise RuntimeError(
+                raise ChildProcessError(
                     f"workers died {ATTEMPTS} times in a row before they had finished anything: "
                     "is there enough memory? Try fewer jobs"
                 ) from None
 
 
 def _on_cluster(work: Work, cells: Sequence[Cell], dask: Any) -> Iterator[Finished]:
-    """The scheduler gives the cells of lost workers to others."""
-    joblib = need("joblib", "dask")
+    """The scheduler gives the cells of lost workers to others, and new workers their share.
+
+    Not through joblib: on a cluster that has a single core as yet, it would do all the work here.
+    """
     distributed = need("distributed", "dask", "cluster")
-    client = dask
+    client, where = dask, "the cluster"
     if isinstance(dask, str):
+        where = dask
         try:
             client = distributed.Client(dask, timeout=PATIENCE, set_as_default=False)
-        except OSError:
+        except (OSError, ValueError):
             raise ConnectionError(
                 f"no Dask scheduler answers at {dask}: start one with `dask scheduler`, "
                 "and workers with `dask worker ADDRESS`"
             ) from None
+    futures = []
     try:
-        # the work goes along as the function: as an argument joblib would leave it with one worker,
-        # and it would be lost with that worker
-        with joblib.parallel_config(
-            "dask", client=client, wait_for_workers_timeout=PATIENCE, n_jobs=-1
-        ):
-            parallel = joblib.Parallel(
-                return_as="generator_unordered", batch_size=1, pre_dispatch="all"
-            )
-            yield from parallel(joblib.delayed(work)(cell) for cell in cells)
+        try:
+            client.wait_for_workers(1, timeout=PATIENCE)
+        except TimeoutError:
+            raise ConnectionError(
+                f"no worker is at {where}: start some with `dask worker ADDRESS`"
+            ) from None
+        study = uuid4().hex
+        keys = [f"power-study-{study}-{place}" for place in range(len(cells))]
+        futures = client.map(work, cells, key=keys)
+        for future in distributed.as_completed(futures, loop=client.loop):
+            yield future.result()
+    except distributed.KilledWorker as error:
+        raise ChildProcessError(
+            f"several workers at {where} died of the same cell: is there enough memory?"
+        ) from error
+    except CancelledError:
+        raise ConnectionError(f"the Dask scheduler at {where} is gone, or has cancelled") from None
     finally:
+        for future in futures:
+            future.release()
         if client is not dask:
             client.close()
 
