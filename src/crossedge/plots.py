@@ -152,6 +152,8 @@ def plot_power(
             "color": CURVES[place % len(CURVES)],
             "ls": DASHES[place // len(CURVES) % len(DASHES)],
             "lw": 1.4,
+            "marker": "o",
+            "ms": 3,
             **((styles or {}).get(name, {})),
         }
         along = rows[x].to_numpy()

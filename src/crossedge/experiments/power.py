@@ -114,15 +114,13 @@ def claims(study: ce.PowerStudy) -> Any:
     found = []
     for setting, rows in _settings(study.frame).items():
         neighbours, tree, mmd = (best(rows, family) for family in ("3nn", "fr", "mmd"))
-        for test, other in (
-            (neighbours, "3nn-ct"),
-            (tree, "fr-ct"),
-            (neighbours, mmd),
-            (tree, mmd),
-            ("adaptive", mmd),
-            ("adaptive", "mmd-med"),
-            ("adaptive", neighbours),
-        ):
+        pairs = [(neighbours, "3nn-ct"), (tree, "fr-ct")]
+        pairs += [
+            (test, other)
+            for test in (neighbours, tree, "adaptive")
+            for other in dict.fromkeys((mmd, "mmd-med", "energy"))
+        ]
+        for test, other in pairs:
             by_d = study.difference(test, other)
             by_d = by_d[(by_d[list(Setting._fields)] == list(setting)).all(axis=1)]
             most = by_d.loc[by_d["difference"].abs().idxmax()]
@@ -184,19 +182,19 @@ def draw_mmd(frame: Any, path: Path) -> None:
     _finish(figure, axes, path)
 
 
+def _family(family: str) -> list[str]:
+    return [f"{family}-ct", *(f"{family}-{gamma:g}" for gamma in GAMMAS)]
+
+
 CLASSICAL = {"color": "black", "ls": "--"}
 COMPARED: Mapping[str, Mapping[str, Any]] = {
-    **{f"3nn-{gamma}": {"color": "#4477aa"} for gamma in ("ct", *(f"{g:g}" for g in GAMMAS))},
-    **{f"fr-{gamma}": {"color": "#228833"} for gamma in ("ct", *(f"{g:g}" for g in GAMMAS))},
-    **{f"mmd-{gamma:g}": {"color": "#ee6677"} for gamma in GAMMAS},
+    **{name: {"color": "#4477aa"} for name in _family("3nn")},
+    **{name: {"color": "#228833", "ls": "--"} for name in _family("fr")},  # often on top of 3-NN
+    **{name: {"color": "#ee6677"} for name in _family("mmd")},
     "mmd-med": {"color": "#ee6677", "ls": ":"},
     "energy": {"color": "#ccbb44"},
     "adaptive": {"color": "black", "lw": 2.0},
 }
-
-
-def _family(family: str) -> list[str]:
-    return [f"{family}-ct", *(f"{family}-{gamma:g}" for gamma in GAMMAS)]
 
 
 def _by_gamma(family: str) -> dict[str, Mapping[str, Any]]:
