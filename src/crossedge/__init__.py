@@ -4,6 +4,8 @@ from crossedge.divergences import divergence as divergence
 from crossedge.losses import TwoSampleLoss as TwoSampleLoss
 from crossedge.null.normality import normality as normality
 from crossedge.result import TwoSampleResult as TwoSampleResult
+from crossedge.studies import PowerStudy as PowerStudy
+from crossedge.studies import power_study as power_study
 from crossedge.two_sample import two_sample as two_sample
 from crossedge.weights import EnergyKernel as EnergyKernel
 from crossedge.weights import GaussianKernel as GaussianKernel
@@ -25,12 +27,14 @@ __all__ = [
     "KernelWeights",
     "LaplaceKernel",
     "NearestNeighbours",
+    "PowerStudy",
     "SpanningTree",
     "TwoSampleLoss",
     "TwoSampleResult",
     "Weights",
     "divergence",
     "normality",
+    "power_study",
     "sample_edges",
     "two_sample",
 ]

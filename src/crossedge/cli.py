@@ -1,4 +1,4 @@
-"""The command line: `crossedge test` and `crossedge learn`."""
+"""The command line: `crossedge test`, `crossedge learn` and `crossedge reproduce`."""
 
 from __future__ import annotations
 
@@ -62,6 +62,15 @@ def _parser() -> argparse.ArgumentParser:
     learn.set_defaults(run=_learn)
     reproduce = commands.add_parser("reproduce", help="a figure of the paper, from the beginning")
     figures = reproduce.add_subparsers(required=True, metavar="figure")
+    power = figures.add_parser("power", help="the power of smoothed, classical and kernel tests")
+    power.add_argument("--out", type=Path, default=Path("reproduction/power"), help="folder")
+    power.add_argument("--repetitions", type=int, default=300)
+    power.add_argument("--dimensions", type=_whole_numbers, help="with commas, as 2,8,32")
+    power.add_argument("--seed", type=int, default=0)
+    workers = power.add_mutually_exclusive_group()
+    workers.add_argument("--jobs", type=int, default=-1, help="processes (default: every core)")
+    workers.add_argument("--dask", metavar="ADDRESS", help="the scheduler of a Dask cluster")
+    power.set_defaults(run=_reproduce_power)
     moons = figures.add_parser("moons", help="two moons, learnt at three temperatures")
     moons.add_argument("--out", type=Path, default=Path("reproduction/moons"), help="folder")
     moons.add_argument("--epochs", type=int, help="of each model (default: the paper's 500)")
@@ -91,6 +100,10 @@ def _phases(text: str) -> tuple[Phase, ...]:
         own = float(temperature) if temperature else None
         phases.append(Phase(int(epochs), float(step), own))
     return tuple(phases)
+
+
+def _whole_numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(","))
 
 
 def _test(options: argparse.Namespace) -> int:
@@ -201,4 +214,24 @@ def _show_models(rows: list[dict[str, Any]] | None, folder: Path) -> int:
         cells = (f"{value:.4g}" if isinstance(value, float) else value for value in row.values())
         print("  ".join(f"{cell!s:>16}" for cell in cells))
     print(f"the figure and quality.csv are in {folder}")
+    return 0
+
+
+def _reproduce_power(options: argparse.Namespace) -> int:
+    from crossedge.experiments.power import DIMENSIONS, claims, reproduce_power
+
+    try:
+        study = reproduce_power(
+            options.out,
+            repetitions=options.repetitions,
+            dimensions=options.dimensions or DIMENSIONS,
+            seed=options.seed,
+            jobs=1 if options.dask else options.jobs,
+            dask=options.dask,
+        )
+    except KeyboardInterrupt as stopped:
+        print(f"crossedge: {stopped}", file=sys.stderr)
+        return 130
+    print(claims(study).to_string(index=False, float_format="{:.3f}".format))
+    print(f"tables and figures are in {options.out}")
     return 0

@@ -1,7 +1,8 @@
-"""Pictures of a test: the graph that it counts on, and where its answer falls under the null."""
+"""Pictures of tests: the graph that one counts on, its answer under the null, the power of many."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,9 @@ from crossedge.weights import EdgeList, GraphWeights
 from crossedge.weights.graphs import check_graph
 
 X_COLOUR, Y_COLOUR, CROSS_COLOUR, QUIET = "#2f6db3", "#e08e1b", "#c2185b", "#9a9a9a"
+# Of many curves in one picture, by Paul Tol: can be told apart by everyone
+CURVES = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#222222")
+DASHES = ("-", "--", ":")
 
 
 def plot_graph(
@@ -112,6 +116,54 @@ def plot_null(result: TwoSampleResult, ax: Axes | None = None) -> Axes:
     ax.set_yticks([])
     ax.set_xlabel("edges that cross" if "cross-edge" in result.method else "statistic")
     ax.set_title(f"z = {result.zscore:.2f},  p = {result.pvalue:.3g}", fontsize=10)
+    return ax
+
+
+def plot_power(
+    frame: Any,
+    x: str,
+    *,
+    tests: Sequence[str] | None = None,
+    styles: Mapping[str, Mapping[str, Any]] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the power of tests as curves, with bands of 95% confidence.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        That of `power_study`, or some of its rows: one for each test and value of x.
+    x : str
+        The column along the axis.
+    tests : sequence of str, optional
+        Which ones, and in which order; all by default.
+    styles : dictionary, optional
+        For tests by name, arguments of `Axes.plot`, such as {"tree": {"color": "black"}}.
+    ax : Axes, optional
+        Where to draw; the current axes by default.
+    """
+    ax = plt.gca() if ax is None else ax
+    names = list(dict.fromkeys(frame["test"])) if tests is None else list(tests)
+    for place, name in enumerate(names):
+        rows = frame[frame["test"] == name].sort_values(x)
+        if not len(rows):
+            raise ValueError(f"frame has no test {name!r}: it has {', '.join(set(frame['test']))}")
+        style = {
+            "color": CURVES[place % len(CURVES)],
+            "ls": DASHES[place // len(CURVES) % len(DASHES)],
+            "lw": 1.4,
+            "marker": "o",
+            "ms": 3,
+            **((styles or {}).get(name, {})),
+        }
+        along = rows[x].to_numpy()
+        (line,) = ax.plot(along, rows["power"].to_numpy(), label=name, **style)
+        band = rows["lower"].to_numpy(), rows["upper"].to_numpy()
+        ax.fill_between(along, *band, color=line.get_color(), alpha=0.15, lw=0)
+    ax.axhline(float(frame["level"].iloc[0]), color=QUIET, lw=0.7, ls=":")
+    ax.set_ylim(-0.02, 1.02)
+    ax.set_xlabel(x)
+    ax.set_ylabel("power")
     return ax
 
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any, SupportsIndex
 
 from crossedge.adaptive import adaptive_test
-from crossedge.distances import Distance, pooled_distances
+from crossedge.distances import Distance, Distances, pooled_distances
 from crossedge.null.pvalues import check_null
 from crossedge.randomness import Rng, check_rng
 from crossedge.result import TwoSampleResult
+from crossedge.samples import Samples
 from crossedge.single import single_test
 from crossedge.statistics import statistic_named
 from crossedge.weights import Weights
 from crossedge.weights.family import ANY, check_weights
 
 MOST = 10**9  # labellings
+CheckedTest = Callable[[Samples, Distances, Rng], TwoSampleResult]
 
 
 def two_sample(
@@ -95,6 +97,31 @@ def two_sample(
       z-score    -1.8
       p-value    0.0414
     """
+    test = checked_test(
+        weights,
+        statistic=statistic,
+        null=null,
+        n_resamples=n_resamples,
+        early_stopping=early_stopping,
+    )
+    check_rng(rng)
+    samples, distances = pooled_distances(x, y, distance)
+    return test(samples, distances, rng)
+
+
+def checked_test(
+    weights: Weights | Sequence[Weights] | None,
+    *,
+    statistic: str | None = None,
+    null: str = "permutation",
+    n_resamples: SupportsIndex = 9999,
+    early_stopping: SupportsIndex | None = None,
+    brief: bool = False,
+) -> CheckedTest:
+    """The choices of `two_sample`, checked once and ready for any number of samples.
+
+    Brief tests are faster, but null_skewness may be NaN: for who wants p-values only.
+    """
     one = several = None
     if isinstance(weights, Sequence) and not isinstance(weights, str):
         several = _check_list(weights)
@@ -120,17 +147,24 @@ def two_sample(
         raise ValueError(
             f"early_stopping does not go with null={null!r}, which has no labellings: leave it out"
         )
-    check_rng(rng)
     if one is not None and chosen is not None:
-        samples, distances = pooled_distances(x, y, distance)
-        return single_test(one, chosen, null, samples, distances, resamples, rng, stop)
+        # names that stay what they are, for the function below
+        alone, its = one, chosen
+
+        def single(samples: Samples, distances: Distances, rng: Rng) -> TwoSampleResult:
+            return single_test(alone, its, null, samples, distances, resamples, rng, stop, brief)
+
+        return single
     if chosen is not None and chosen.studentized:
         raise ValueError(
             f"statistic={chosen.name!r} does not go with the adaptive test, which compares "
             "statistics by their laws: choose another, or give one family of weights"
         )
-    samples, distances = pooled_distances(x, y, distance)
-    return adaptive_test(several, chosen, samples, distances, resamples, rng)
+
+    def adaptive(samples: Samples, distances: Distances, rng: Rng) -> TwoSampleResult:
+        return adaptive_test(several, chosen, samples, distances, resamples, rng)
+
+    return adaptive
 
 
 def _check_list(weights: Sequence[Weights]) -> list[Weights]:
