@@ -25,7 +25,7 @@ def recipes_for(data: str) -> dict[str, Configuration]:
         falling = (Phase(10, 1e-3, 1.0), Phase(15, 1e-3, 0.3), Phase(15, 1e-3, 0.1))
         falling += (Phase(20, 1e-4, 0.05),)
     else:
-        temperatures, best, several = (10.0, 5.0, 2.0), 5.0, (2.0, 5.0, 10.0, 20.0)
+        temperatures, best, several = (10.0, 5.0, 2.0), 5.0, (3.0, 6.0, 12.0)
         widths = (2.0, 5.0, 10.0, 20.0, 40.0, 80.0)
         phases = (Phase(8, 1e-3), Phase(2, 1e-4))
         falling = (Phase(4, 1e-3, 10.0), Phase(4, 1e-3, 5.0), Phase(2, 1e-4, 2.0))

@@ -161,7 +161,8 @@ PRESETS["mnist-gmmn"] = replace(
     standardize=False,
 )
 
-# The defaults of `crossedge learn`
+# The defaults of `crossedge learn`: T itself, the mean of a low, a middle and a high temperature, and
+# steps that fall (docs/learning.md compares with others)
 RECIPES = {
     "moons": Configuration(
         "moons",
@@ -169,6 +170,16 @@ RECIPES = {
         standardize=False,
         phases=(Phase(40, 1e-3), Phase(20, 3e-4), Phase(20, 1e-4), Phase(20, 3e-5)),
     ),
-    "digits": Configuration("digits", temperature="median", phases=(Phase(200, 1e-3),)),
-    "mnist": Configuration("mnist", temperature=10.0, phases=(Phase(20, 1e-3), Phase(5, 1e-4))),
+    "digits": Configuration(
+        "digits",
+        temperature=(0.8, 1.6, 3.2),
+        standardize=False,
+        phases=(Phase(300, 1e-3), Phase(100, 1e-4)),
+    ),
+    "mnist": Configuration(
+        "mnist",
+        temperature=(3.0, 6.0, 12.0),
+        standardize=False,
+        phases=(Phase(20, 1e-3), Phase(5, 1e-4)),
+    ),
 }
