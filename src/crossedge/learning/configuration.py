@@ -161,8 +161,8 @@ PRESETS["mnist-gmmn"] = replace(
     standardize=False,
 )
 
-# The defaults of `crossedge learn`: T itself, the mean of a low, a middle and a high temperature, and
-# steps that fall (docs/learning.md compares with others)
+# The defaults of `crossedge learn`: T itself, the mean of a low, a middle and a high temperature,
+# and steps that fall (docs/learning.md compares with others)
 RECIPES = {
     "moons": Configuration(
         "moons",
