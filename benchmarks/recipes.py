@@ -35,6 +35,9 @@ def recipes_for(data: str) -> dict[str, Configuration]:
         **{f"t, temperature {one:g}": replace(base, temperature=one) for one in temperatures},
         f"t, mean of {several}": replace(base, temperature=several),
         f"T itself, temperature {best:g}": replace(base, standardize=False),
+        f"T itself, temperature {0.7 * best:g}": replace(
+            base, temperature=0.7 * best, standardize=False
+        ),
         f"T itself, mean of {several}": replace(base, temperature=several, standardize=False),
         "t, falling temperature": replace(base, phases=falling),
         f"generalized, temperature {best:g}": replace(base, statistic="generalized"),
