@@ -39,7 +39,7 @@ for epoch in trainer.run():
         snapshots[epoch.epoch] = trainer.sample(1000)
     if epoch.epoch in SHOWN or epoch.epoch % 10 == 0:
         seconds = time.perf_counter() - start
-        print(f"  epoch {epoch.epoch:3d}   loss (minus t) {epoch.loss:7.3f}   {seconds:3.0f} s")
+        print(f"  epoch {epoch.epoch:3d}   edges that cross {-epoch.loss:6.1f}   {seconds:3.0f} s")
 snapshots[trainer.epoch] = trainer.sample(1000)
 
 print("\nAre 1,000 generated points like 1,000 points that the generator has not seen?")
@@ -53,8 +53,8 @@ for ax, (title, points) in zip(axes.flat, panels.items(), strict=False):
     colour = "#4477aa" if title == "data" else "#ee6677"
     ax.scatter(points[:, 0], points[:, 1], s=4, lw=0, color=colour)
     ax.set(title=title, xlim=(-1.6, 2.6), ylim=(-1.1, 1.6), xticks=[], yticks=[])
-axes[-1, -1].plot(range(1, len(losses) + 1), losses, color="#4477aa")
-axes[-1, -1].set(title="the loss, minus the t-statistic", xlabel="epoch")
+axes[-1, -1].plot(range(1, len(losses) + 1), [-loss for loss in losses], color="#4477aa")
+axes[-1, -1].set(title="minus the loss: edges that cross", xlabel="epoch")
 figure.suptitle(f"p = {verdict.pvalue:.3g} for 1,000 generated against 1,000 held-out points")
 figure.savefig("demo.png", dpi=110)
 print("\nLook at demo.png.")

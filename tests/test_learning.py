@@ -1,5 +1,6 @@
 """Learning: data, runs that survive interruption, several processes, quality."""
 
+import copy
 import gzip
 import json
 import os
@@ -151,15 +152,81 @@ class TestTrainer:
             assert torch.equal(value, second.generator.state_dict()[name])
 
     def test_a_loss_that_is_not_finite_stops(self):
-        trainer = self.make(loss=lambda x, y: (y * torch.nan).sum())
-        with pytest.raises(NotFiniteError, match="smaller step size"):
-            list(trainer.run())
+        for loss in (
+            lambda x, y: (y * torch.nan).sum(),
+            lambda x, y: (y * 0).sum().sqrt(),  # finite, but its gradient is not
+        ):
+            trainer = self.make(loss=loss)
+            with pytest.raises(NotFiniteError, match="smaller step size"):
+                list(trainer.run())
+            assert all(value.isfinite().all() for value in trainer.generator.parameters())
 
-    def test_phases_have_steps_of_their_own(self):
-        trainer = self.make(epochs=2)
-        trainer.steps = [1e-3, 1e-5]
-        assert [epoch.step for epoch in trainer.run()] == [1e-3, 1e-5]
-        assert trainer.optimizer.param_groups[0]["lr"] == 1e-5
+    def test_generators_with_dropout_and_batch_norm_are_resumed_too(self):
+        def make():
+            layers = torch.nn.Linear(3, 8), torch.nn.BatchNorm1d(8), torch.nn.Dropout()
+            generator = torch.nn.Sequential(*layers, torch.nn.Linear(8, 2))
+            return Trainer(
+                generator,
+                torch.ones(64, 2),
+                lambda x, y: ((x - y) ** 2).mean(),
+                batch=32,
+                phases=[Phase(3, 1e-2)],
+                noise=3,
+            )
+
+        whole = make()
+        epochs = whole.run()
+        next(epochs)
+        state = copy.deepcopy(whole.state())
+        expected = [epoch.loss for epoch in epochs]
+        other = make()
+        other.restore(state)
+        before = other.generator[1].running_mean.clone()
+        other.sample(10)
+        assert torch.equal(other.generator[1].running_mean, before)
+        assert [epoch.loss for epoch in other.run()] == expected
+
+    def test_phases_have_steps_and_losses_of_their_own(self):
+        seen = []
+
+        def first(x, y):
+            seen.append("first")
+            return ((x.mean(0) - y.mean(0)) ** 2).sum()
+
+        def second(x, y):
+            seen.append("second")
+            return first(x, y)
+
+        def make():
+            trainer = self.make()
+            return Trainer(
+                trainer.generator,
+                trainer.data,
+                [first, second],
+                batch=64,
+                phases=[Phase(1, 1e-3), Phase(2, 1e-5)],
+                noise=3,
+            )
+
+        trainer = make()
+        steps = []
+        for epoch in trainer.run():
+            steps.append((epoch.step, trainer.optimizer.param_groups[0]["lr"]))
+            if epoch.epoch == 1:
+                assert "second" not in seen
+                resumed = make()
+                resumed.restore(trainer.state())
+        assert steps == [(1e-3, 1e-3), (1e-5, 1e-5), (1e-5, 1e-5)]
+        assert seen.count("second") == 4
+        list(resumed.run())
+        for name, value in trainer.generator.state_dict().items():
+            assert torch.equal(value, resumed.generator.state_dict()[name])
+        with pytest.raises(ValueError, match="1 losses for 2 phases"):
+            Trainer(
+                trainer.generator, trainer.data, [first], batch=8, phases=[Phase(1, 1)] * 2, noise=3
+            )
+        with pytest.raises(ValueError, match="positive"):
+            Trainer(trainer.generator, trainer.data, first, batch=8, phases=[Phase(1, -1)], noise=3)
         one = Configuration("moons", phases=(Phase(2, 0.1), Phase(1, 0.01, 0.5)))
         assert one.epochs == 3
         assert [one.phase_of(epoch).step for epoch in (1, 2, 3)] == [0.1, 0.1, 0.01]
@@ -242,7 +309,7 @@ class TestRun:
                 os.kill(os.getpid(), signal.SIGINT)
 
         monkeypatch.setattr(RunFolder, "save", save_and_interrupt)
-        assert self.learn("--out", folder) == 0
+        assert self.learn("--out", folder) == 130
         assert "stopped after epoch 2" in capsys.readouterr().out
         assert len(RunFolder(folder).metrics()) == 2
 
@@ -265,6 +332,45 @@ class TestRun:
         for one in PRESETS.values():
             assert Configuration.from_dict(json.loads(json.dumps(one.to_dict()))) == one
             one.make_losses()
+
+    def test_a_run_that_diverges_says_so_and_keeps_the_last_good_checkpoint(self, tmp_path, capsys):
+        folder = tmp_path / "run"
+        phases = ["--phases", "1x1e-3,3x1e30", "--batch", "64", "--out", str(folder)]
+        assert main(["learn", "moons", *phases]) == 1
+        error = capsys.readouterr().err
+        assert "not finite in step" in error
+        assert "smaller step size" in error
+        state = torch.load(folder / "checkpoint.pt")
+        assert state["epoch"] >= 1
+        assert all(value.isfinite().all() for value in state["generator"].values())
+
+    def test_a_start_that_failed_does_not_occupy_the_folder(self, tmp_path):
+        common = ["learn", "moons", "--phases", "1x1e-3", "--batch", "64", "--out", str(tmp_path)]
+        assert main([*common, "--k", "600", "--temperature", "1"]) == 1
+        assert main(common) == 0
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            (["--device", "foo"], "--device foo is not here"),
+            (["--noise", "-1"], "noise=-1 is too small"),
+            (["--weights", "energy", "--temperature", "3"], "--temperature does not go with"),
+            (["--phases", "2x-1"], "a step size is -1.0"),
+            (["--weights", "laplace", "--k", "3"], "--k does not go with"),
+        ],
+    )
+    def test_options_that_cannot_be_get_one_line(self, options, message, capsys, tmp_path):
+        assert main(["learn", "moons", *options, "--out", str(tmp_path / "run")]) == 1
+        error = capsys.readouterr().err
+        assert message in error
+        assert error.count("\n") == 1
+        assert not (tmp_path / "run").exists()
+
+    @pytest.mark.parametrize("text", ["2", "2x1e-3@cold", "axb"])
+    def test_phases_that_are_none(self, text, capsys, tmp_path):
+        with pytest.raises(SystemExit):
+            main(["learn", "moons", "--phases", text, "--out", str(tmp_path / "run")])
+        assert "is no phase: give EPOCHSxSTEP" in capsys.readouterr().err
 
     def test_wrong_options_get_one_line(self, capsys, tmp_path):
         assert main(["learn", "moons", "--preset", "mnist-1", "--out", str(tmp_path / "a")]) == 1
@@ -341,13 +447,20 @@ def test_two_processes_by_the_command(tmp_path):
     options = ["--phases", "1x1e-3", "--batch", "1024", "--out"]
     assert main(["learn", "moons", *options, str(folders[0])]) == 0
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    command = [*torchrun, "-m", "crossedge", "learn", "moons", *options, str(folders[1])]
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys\nfrom crossedge.cli import main\nfrom crossedge.learning import quality\n"
+        "quality.MOST = 100\nsys.exit(main())\n"
+    )
+    command = [*torchrun, str(script), "learn", "moons", *options, str(folders[1])]
     found = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert found.returncode == 0, found.stderr
     assert found.stdout.count("coverage") == 1  # one of them speaks
     states = [torch.load(folder / "checkpoint.pt")["generator"] for folder in folders]
-    for name, value in states[0].items():
-        torch.testing.assert_close(value, states[1][name], rtol=0, atol=1e-4)
+    for name, value in states[0].items():  # Adam makes much of rounding where gradients are small
+        torch.testing.assert_close(value, states[1][name], rtol=0, atol=1e-3)
+    losses = [RunFolder(folder).metrics()[-1]["loss"] for folder in folders]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
 
 
 class TestQuality:

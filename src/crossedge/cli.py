@@ -26,6 +26,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, TypeError, OSError, ImportError, NotFiniteError) as error:
         print(f"crossedge: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("crossedge: interrupted", file=sys.stderr)
+        return 130
     return code
 
 
@@ -43,7 +46,9 @@ def _parser() -> argparse.ArgumentParser:
     learn = commands.add_parser("learn", help="train a generator until the test is fooled")
     learn.add_argument("data", choices=sorted(RECIPES))
     learn.add_argument("--out", type=Path, help="folder of the run (default: runs/DATA)")
-    learn.add_argument("--preset", choices=sorted(PRESETS), help="a model of the paper")
+    learn.add_argument(
+        "--preset", choices=sorted(PRESETS), help="a model of the paper, or mnist-gmmn"
+    )
     learn.add_argument("--resume", action="store_true", help="go on with the run in --out")
     learn.add_argument("--data", dest="folder", help="folder of the MNIST files")
     learn.add_argument("--weights", choices=WEIGHTS)
@@ -88,7 +93,12 @@ def _parser() -> argparse.ArgumentParser:
 def _scale(text: str) -> float | tuple[float, ...] | str:
     if text == "median":
         return text
-    values = tuple(float(part) for part in text.split(","))
+    try:
+        values = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no number: give one, several with commas, or median"
+        ) from None
     return values[0] if len(values) == 1 else values
 
 
@@ -97,8 +107,13 @@ def _phases(text: str) -> tuple[Phase, ...]:
     for part in text.split(","):
         epochs, _, rest = part.partition("x")
         step, _, temperature = rest.partition("@")
-        own = float(temperature) if temperature else None
-        phases.append(Phase(int(epochs), float(step), own))
+        try:
+            own = None if not temperature else _scale(temperature)
+            phases.append(Phase(int(epochs), float(step), own))
+        except (ValueError, argparse.ArgumentTypeError):
+            raise argparse.ArgumentTypeError(
+                f"{part!r} is no phase: give EPOCHSxSTEP or EPOCHSxSTEP@TEMPERATURE, as 100x1e-3"
+            ) from None
     return tuple(phases)
 
 
@@ -129,6 +144,14 @@ def _read(path: Path) -> Any:
         raise ValueError(f"{path} is no table of numbers: {error}") from None
 
 
+USES = {
+    "neighbours": ("k", "temperature"),
+    "tree": ("temperature",),
+    "gaussian": ("bandwidth",),
+    "laplace": ("bandwidth",),
+    "multiquadric": ("bandwidth",),
+    "energy": (),
+}
 SETTINGS = ("weights", "k", "temperature", "bandwidth", "statistic", "batch", "phases", "noise")
 
 
@@ -136,7 +159,12 @@ def _configuration(options: argparse.Namespace) -> Configuration:
     base = PRESETS[options.preset] if options.preset else RECIPES[options.data]
     if base.data != options.data:
         raise ValueError(f"--preset {options.preset} is for {base.data}, not for {options.data}")
-    return replace(base, **_given(options))
+    given = _given(options)
+    weights = given.get("weights", base.weights)
+    useless = sorted({"temperature", "k", "bandwidth"} & set(given) - set(USES[weights]))
+    if useless:
+        raise ValueError(f"--{useless[0]} does not go with weights {weights!r}: leave it out")
+    return replace(base, **given)
 
 
 def _given(options: argparse.Namespace) -> dict[str, Any]:
@@ -150,24 +178,39 @@ def _given(options: argparse.Namespace) -> dict[str, Any]:
 
 def _learn(options: argparse.Namespace) -> int:
     folder = options.out or Path("runs") / (options.preset or options.data)
-    if options.resume and _given(options):
-        names = ", ".join(f"--{name}" for name in _given(options))
+    given = list(_given(options)) + ["preset"] * bool(options.preset and options.out)
+    if options.resume and given:
+        names = ", ".join(f"--{name}" for name in given)
         raise ValueError(f"--resume goes on with the settings of the run: leave out {names}")
     if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
         return _learn_here(options, folder)
+    import torch
     import torch.distributed as dist
 
-    dist.init_process_group("nccl" if options.device.startswith("cuda") else "gloo")  # torchrun
+    if options.device == "cuda":  # one for each process that torchrun started
+        options.device = f"cuda:{os.environ.get('LOCAL_RANK', 0)}"
+        torch.cuda.set_device(options.device)
+    dist.init_process_group("cpu:gloo,cuda:nccl" if "cuda" in options.device else "gloo")
     try:
         return _learn_here(options, folder)
     finally:
         dist.destroy_process_group()
 
 
+def _check_device(name: str) -> None:
+    import torch
+
+    try:
+        torch.empty(1, device=name)
+    except (RuntimeError, AssertionError):
+        raise ValueError(f"--device {name} is not here: leave it out, or give another") from None
+
+
 def _learn_here(options: argparse.Namespace, folder: Path) -> int:
     from crossedge.learning.learn import Run
     from crossedge.learning.progress import train_with_bar
 
+    _check_device(options.device)
     if options.resume:
         run = Run.resume(folder, options.folder, options.device)
         if run.configuration.data != options.data:
@@ -179,7 +222,7 @@ def _learn_here(options: argparse.Namespace, folder: Path) -> int:
         return 0
     if not complete:
         print(f"stopped after epoch {run.trainer.epoch}; go on with --resume --out {folder}")
-        return 0
+        return 130
     found = run.finish()
     print(f"quality on held-out data, in {folder}/quality.json:")
     perfect = found.pop("training_data")
@@ -200,7 +243,7 @@ def _reproduce_moons(options: argparse.Namespace) -> int:
 def _reproduce_mnist(options: argparse.Namespace) -> int:
     from crossedge.experiments.mnist import STEPS, reproduce_mnist
 
-    steps = options.steps or STEPS
+    steps = STEPS if options.steps is None else options.steps
     rows = reproduce_mnist(options.out, options.data, steps=steps, seed=options.seed)
     return _show_models(rows, options.out)
 

@@ -103,7 +103,9 @@ class TwoSampleLoss(torch.nn.Module):
         dtype = torch.promote_types(x.dtype, y.dtype)
         if dtype in (torch.float16, torch.bfloat16):
             dtype = torch.float32
-        x, y = x.to(dtype), y.to(dtype)
+        extreme = dtype == torch.float32 and not 1e-30 < largest < 1e30  # its unit is out of range
+        wide = torch.float64 if extreme and largest > 0 else dtype
+        x, y = x.to(wide), y.to(wide)
         if callable(self.distance):
             pooled = torch.cat([x, y])
             distances = self.distance(pooled, pooled)
@@ -127,7 +129,7 @@ class TwoSampleLoss(torch.nn.Module):
             loss = sign * zscore(within.x, within.y, moments, form)
         else:
             loss = sign * statistic.of(within, moments)
-        return loss.to(distances.dtype)
+        return loss.to(dtype)
 
 
 def _largest(name: str, points: object) -> float:

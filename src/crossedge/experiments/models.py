@@ -41,7 +41,8 @@ def write_quality(runs: Mapping[str, Run], path: Path) -> list[dict[str, Any]]:
     for name, run in runs.items():
         found = run.quality() or {}
         kept = {key: found[key] for key in MEASURES if key in found}
-        rows.append({"model": name, "epochs": run.trainer.epoch, **kept})
+        steps = run.trainer.epoch * (len(run.dataset.train) // run.configuration.batch)
+        rows.append({"model": name, "epochs": run.trainer.epoch, "steps": steps, **kept})
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from crossedge.experiments.models import learn_models, write_quality
 from crossedge.learning.configuration import PRESETS, with_epochs
 from crossedge.learning.learn import Run
-from crossedge.learning.pictures import X_COLOUR, Y_COLOUR
+from crossedge.learning.pictures import X_COLOUR, Y_COLOUR, save
 
 MODELS = ("moons-1", "moons-2", "moons-3")
 LOWEST = 1e-5  # where smaller p-values are drawn
@@ -57,7 +57,7 @@ def draw(runs: Mapping[str, Run], path: Path) -> None:
     below[1].set_ylabel("p-value by a law")
     handles, labels = below[1].get_legend_handles_labels()
     below[0].legend(handles, labels, loc="center", frameon=False, title="p-values of a batch")
-    figure.savefig(path, dpi=120)
+    save(figure, path, dpi=120)
 
 
 def _points(ax: Any, points: Any, colour: str, title: str) -> None:

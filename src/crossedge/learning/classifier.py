@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pickle
 import tempfile
 from pathlib import Path
 
@@ -27,7 +28,7 @@ def classifier_of(dataset: Dataset) -> nn.Sequential:
         try:
             network.load_state_dict(torch.load(path, weights_only=True))
             return network
-        except (OSError, RuntimeError, EOFError, ValueError):
+        except (OSError, RuntimeError, EOFError, ValueError, pickle.UnpicklingError):
             pass  # spoilt: train it again
     _train(network, dataset)
     _keep(network, path)

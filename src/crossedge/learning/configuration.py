@@ -9,13 +9,15 @@ from crossedge.losses import TwoSampleLoss
 from crossedge.weights import (
     EnergyKernel,
     GaussianKernel,
+    InverseMultiquadricKernel,
+    LaplaceKernel,
     NearestNeighbours,
     SpanningTree,
     Weights,
 )
 
 Scale = float | tuple[float, ...] | str
-WEIGHTS = ("neighbours", "tree", "gaussian", "energy")
+WEIGHTS = ("neighbours", "tree", "gaussian", "laplace", "multiquadric", "energy")
 
 
 class Phase(NamedTuple):
@@ -51,6 +53,8 @@ class Configuration:
             raise ValueError(f"weights={self.weights!r} is unknown: choose from {known}")
         if self.batch < 2:
             raise ValueError(f"batch={self.batch} is too small: give at least 2")
+        if self.noise < 1:
+            raise ValueError(f"noise={self.noise} is too small: give at least 1 dimension")
         if not self.phases or min(phase.epochs for phase in self.phases) < 1:
             raise ValueError("phases is empty, or one has no epoch: give at least one")
 
@@ -75,8 +79,14 @@ class Configuration:
             return NearestNeighbours(self.k, temperature)  # type: ignore[arg-type]
         if self.weights == "tree":
             return SpanningTree(temperature)  # type: ignore[arg-type]
-        if self.weights == "gaussian":
-            return GaussianKernel(self.bandwidth)  # type: ignore[arg-type]
+        kernels: dict[str, Any] = {
+            "gaussian": GaussianKernel,
+            "laplace": LaplaceKernel,
+            "multiquadric": InverseMultiquadricKernel,
+        }
+        if self.weights in kernels:
+            kernel: Weights = kernels[self.weights](self.bandwidth)
+            return kernel
         return EnergyKernel()
 
     def make_losses(self) -> list[TwoSampleLoss]:
@@ -112,6 +122,8 @@ def _scale(value: Any) -> Any:
 
 def with_epochs(configuration: Configuration, epochs: int) -> Configuration:
     """The same, in so many epochs; all phases keep their shares, and at least one epoch."""
+    if epochs < 1:
+        raise ValueError(f"{epochs} epochs or steps are too few: give at least 1")
     phases, last, done = configuration.phases, 0, 0
     shares = []
     for phase in phases:

@@ -75,14 +75,20 @@ def mnist(folder: str | Path | None = None) -> Dataset:
         raise FileNotFoundError(
             f"MNIST is not here: give its folder by --data or the variable {MNIST_VARIABLE}"
         )
-    parts = []
+    parts: list[tuple[torch.Tensor, torch.Tensor, int]] = []
+    shape: tuple[int, ...] = ()
     for part in ("train", "t10k"):
         images = read_idx(find_idx(folder, f"{part}-images-idx3-ubyte"), IMAGES)
         labels = read_idx(find_idx(folder, f"{part}-labels-idx1-ubyte"), LABELS)
+        shape = shape or (images.shape[1], images.shape[1])
         if len(images) != len(labels):
             raise ValueError(f"{part} of MNIST has {len(images)} images and {len(labels)} labels")
         points = torch.from_numpy(images.reshape(len(images), -1).astype(np.float32) / 127.5 - 1)
         parts.append((points, torch.from_numpy(labels.astype(np.int64)), images.shape[1]))
+        if images.shape[1] != images.shape[2] or images.shape[1:] != shape:
+            raise ValueError(f"{part} of MNIST has images of {images.shape[1:]}, not of {shape}")
+        if labels.max() > 9:
+            raise ValueError(f"{part} of MNIST has the label {labels.max()}: give digits, 0 to 9")
     (train, classes, side), (held_out, held_out_classes, _) = parts
     return Dataset("mnist", train, held_out, classes, held_out_classes, side=side)
 

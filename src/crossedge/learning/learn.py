@@ -76,18 +76,18 @@ class Run:
         return run
 
     def train(self, watch: Watch) -> bool:
-        """Whether it came to its end; Ctrl-C stops it after the epoch."""
+        """False if Ctrl-C stopped it, which it does after the epoch."""
         every = max(1, self.configuration.epochs // PICTURES)
         with _asked_to_stop() as asked:
             for epoch in self.trainer.run():
                 if self.leads:
                     line = {**epoch._asdict(), **self._pvalues()}
-                    self.folder.save(self.trainer.state(), line)
                     if epoch.epoch % every == 0:
                         self.draw(epoch.epoch)
+                    self.folder.save(self.trainer.state(), line)
                     watch(line)
                 if any_process(asked()):
-                    return self.trainer.epoch == self.configuration.epochs
+                    return False
         return True
 
     def quality(self) -> dict[str, Any] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +40,7 @@ def draw_samples(dataset: Dataset, generated: torch.Tensor, path: Path, title: s
     ax.set_xticks([])
     ax.set_yticks([])
     ax.set_title(title, fontsize=10)
-    path.parent.mkdir(exist_ok=True)
-    figure.savefig(path, dpi=110)
+    save(figure, path)
 
 
 def show_images(ax: Any, images: torch.Tensor, side: int) -> None:
@@ -71,4 +71,12 @@ def draw_metrics(metrics: list[dict[str, Any]], path: Path) -> None:
     bottom.axhline(np.log10(0.05), color="black", lw=0.6, ls=":")
     bottom.set_ylabel("log10 p of a batch")
     bottom.set_xlabel("epoch")
-    figure.savefig(path, dpi=110)
+    save(figure, path)
+
+
+def save(figure: Figure, path: Path, dpi: int = 110) -> None:
+    """In one step, so that there is never half a picture."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(path.stem + ".new.png")
+    figure.savefig(temporary, dpi=dpi)
+    os.replace(temporary, path)

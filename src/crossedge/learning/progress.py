@@ -11,7 +11,7 @@ from crossedge.learning.learn import Run
 
 
 def train_with_bar(run: Run, title: str = "") -> bool:
-    """Whether the run came to its end; Ctrl-C stops it after the epoch."""
+    """False if Ctrl-C stopped the run, which it does after the epoch."""
     columns = (
         TextColumn(title or run.configuration.data),
         BarColumn(),
@@ -19,7 +19,8 @@ def train_with_bar(run: Run, title: str = "") -> bool:
         TextColumn("{task.description}"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, disable=not run.leads) as bar:
+    # speed over an hour: epochs may last longer than the half minute that rich looks back
+    with Progress(*columns, disable=not run.leads, speed_estimate_period=3600) as bar:
         task = bar.add_task("", total=run.configuration.epochs, completed=run.trainer.epoch)
 
         def watch(line: dict[str, Any]) -> None:

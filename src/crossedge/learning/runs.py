@@ -26,7 +26,7 @@ class RunFolder:
         self.path = Path(path)
 
     def create(self, configuration: Configuration) -> None:
-        if (self.path / "config.json").exists():
+        if (self.path / "checkpoint.pt").exists():
             raise FileExistsError(
                 f"{self.path} holds a run: resume it (--resume), or give another folder"
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -97,9 +98,15 @@ class Trainer:
         self.losses = [
             one for one, phase in zip(losses, phases, strict=True) for _ in range(phase.epochs)
         ]
+        if not all(0 < step < math.inf for step in self.steps):
+            raise ValueError(f"a step size is {min(self.steps)}: give positive numbers")
         self.optimizer = torch.optim.Adam(generator.parameters(), lr=self.steps[0])
         self.random = torch.Generator().manual_seed(seed)
         self.epoch = 0
+        if _processes() > 1:  # all begin with the same generator
+            with torch.no_grad():
+                for value in generator.state_dict().values():
+                    dist.broadcast(value, 0)
 
     def run(self) -> Iterator[Epoch]:
         """Epoch by epoch, from wherever it stands to the end."""
@@ -110,24 +117,32 @@ class Trainer:
         """Points of the generator as it is, by noise of their own."""
         source = torch.Generator().manual_seed(seed)
         device = next(self.generator.parameters()).device
-        with torch.no_grad():
-            noise = torch.randn(count, self.noise, generator=source).to(device)
-            return torch.cat([self.generator(part) for part in torch.split(noise, 4096)])
+        training = self.generator.training
+        self.generator.eval()
+        try:
+            with torch.no_grad():
+                noise = torch.randn(count, self.noise, generator=source).to(device)
+                return torch.cat([self.generator(part) for part in torch.split(noise, 4096)])
+        finally:
+            self.generator.train(training)
 
     def state(self) -> dict[str, Any]:
-        """All that is needed to go on as if never interrupted; tensors and numbers only."""
-        return {
+        """A copy of all that is needed to go on as if never interrupted; tensors and numbers."""
+        now = {
             "epoch": self.epoch,
             "generator": self.generator.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "random": self.random.get_state(),
+            "global_random": torch.get_rng_state(),  # of layers such as dropout
         }
+        return copy.deepcopy(now)
 
     def restore(self, state: dict[str, Any]) -> None:
         self.epoch = int(state["epoch"])
         self.generator.load_state_dict(state["generator"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.random.set_state(state["random"])
+        torch.set_rng_state(state["global_random"])
 
     def _next_epoch(self) -> Epoch:
         start = time.perf_counter()
@@ -135,14 +150,15 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = step
         order = torch.randperm(len(self.data), generator=self.random)
-        losses = []
+        losses: list[float] = []
         for first in range(0, len(self.data) - self.batch + 1, self.batch):
-            losses.append(self._step(self.data[order[first : first + self.batch]]))
-            if not math.isfinite(losses[-1]):
+            try:
+                losses.append(self._step(self.data[order[first : first + self.batch]]))
+            except NotFiniteError as error:
                 raise NotFiniteError(
-                    f"the loss is {losses[-1]} in step {len(losses)} of epoch {self.epoch + 1}: "
+                    f"{error} in step {len(losses) + 1} of epoch {self.epoch + 1}: "
                     "try a smaller step size, a higher temperature, or another seed"
-                )
+                ) from None
         self.epoch += 1
         seconds = time.perf_counter() - start
         return Epoch(self.epoch, sum(losses) / len(losses), step, seconds)
@@ -150,15 +166,21 @@ class Trainer:
     def _step(self, real: torch.Tensor) -> float:
         noise = torch.randn(self.batch, self.noise, generator=self.random).to(real.device)
         shares = noise.chunk(_processes())
-        own = self.generator(shares[rank()])
-        value = self.losses[self.epoch](real, _gather(own))
+        fake = _gather(self.generator(shares[rank()]))
+        if not bool(torch.isfinite(fake.detach()).all()):
+            raise NotFiniteError("generated points are not finite")
+        value = self.losses[self.epoch](real, fake)
+        if not bool(torch.isfinite(value.detach())):
+            raise NotFiniteError(f"the loss is {float(value.detach())}")
         self.optimizer.zero_grad(set_to_none=True)
         value.backward()  # type: ignore[no-untyped-call]
+        gradients = [one.grad for one in self.generator.parameters() if one.grad is not None]
         if _processes() > 1:
-            for parameter in self.generator.parameters():
-                if parameter.grad is not None:
-                    dist.all_reduce(parameter.grad)
-        self.optimizer.step()
+            for gradient in gradients:
+                dist.all_reduce(gradient)
+        if not all(bool(torch.isfinite(gradient.sum())) for gradient in gradients):
+            raise NotFiniteError("the gradient is not finite")
+        self.optimizer.step()  # so that parameters are finite whatever happens
         return float(value.detach())
 
 

@@ -2,6 +2,7 @@
 
 Functions count by their code, not by their name or place: their instructions and constants, what
 they hold in closures and defaults, and the functions and values of their own module that they use.
+Lists do not count: they are where functions write what they have seen.
 """
 
 from __future__ import annotations
@@ -70,9 +71,15 @@ def _function(function: types.FunctionType, above: tuple[int, ...]) -> str:
     for name in sorted(_names(function.__code__)):
         used = function.__globals__.get(name)
         ours = getattr(used, "__module__", None) == function.__module__
-        if ours or isinstance(used, bool | int | float | str | tuple | np.ndarray):
+        if ours or not (_of_others(used) or isinstance(used, list | type(None))):
             parts.append((name, used))
     return f"function {_text(parts, above)}"
+
+
+def _of_others(used: Any) -> bool:
+    """Modules, classes and functions of others, which have versions; weights are no such thing."""
+    kinds = types.ModuleType | type | types.FunctionType | types.BuiltinFunctionType
+    return isinstance(used, kinds)
 
 
 def _names(code: types.CodeType) -> set[str]:

@@ -172,6 +172,11 @@ def progress_bar(shown: bool, total: int, done: int) -> Iterator[Advance]:
 
     console = Console(stderr=True)
     columns = (TextColumn("power study"), BarColumn(), MofNCompleteColumn(), Elapsed(), Left())
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+    with Progress(
+        *columns,
+        console=console,
+        disable=not console.is_terminal,
+        speed_estimate_period=3600,
+    ) as bar:
         task = bar.add_task("", total=total, completed=done)
         yield lambda: bar.advance(task)
