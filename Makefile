@@ -1,4 +1,4 @@
-# make demo   the library at its job, in under a minute
+# make demo   learns two moons by fooling a test, in about a minute
 # make test   lint, types, architecture, tests
 # make bench  speed, as ratios to plain ways of doing the same
 # make calibration  smooth p-values against a million permutations, a few minutes
@@ -40,7 +40,7 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis demo.png
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis demo.png digits.png
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
