@@ -444,7 +444,7 @@ def test_two_processes_are_as_good_as_one(tmp_path):
 
 def test_two_processes_by_the_command(tmp_path):
     folders = [tmp_path / name for name in ("one", "two")]
-    options = ["--phases", "1x1e-3", "--batch", "1024", "--out"]
+    options = ["--phases", "1x1e-3", "--batch", "512", "--out"]
     assert main(["learn", "moons", *options, str(folders[0])]) == 0
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     script = tmp_path / "script.py"
