@@ -109,7 +109,9 @@ class TwoSampleLoss(torch.nn.Module):
         if callable(self.distance):
             pooled = torch.cat([x, y])
             distances = self.distance(pooled, pooled)
-        else:  # scaled by a power of two, so that no square leaves the range
+        elif self.distance == 2 and (largest == 0 or 1e-3 < largest < 1e12):
+            distances = lp_distances(x, 2.0, y)
+        else:  # scaled by a power of two, so that no power leaves the range
             unit = math.ldexp(1.0, math.frexp(largest)[1]) if largest > 0 else 1.0
             distances = lp_distances(x / unit, float(self.distance), y / unit) * unit
         n_x, n_y = len(x), len(y)
