@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import torch
 
-from crossedge.learning import Configuration, Phase, Trainer, initialise, load, paper_generator
+from crossedge.learning import Configuration, Phase, Trainer, load
 from crossedge.learning.quality import measure_quality
 
 
@@ -50,17 +50,7 @@ def recipes_for(data: str) -> dict[str, Configuration]:
 
 def learn(recipe: Configuration, folder: str | None) -> tuple[dict, float]:
     dataset = load(recipe.data, folder)
-    generator = paper_generator(recipe.noise, dataset.dimension, bounded=dataset.is_images)
-    initialise(generator, recipe.seed)
-    trainer = Trainer(
-        generator,
-        dataset.train,
-        recipe.make_losses(),
-        batch=recipe.batch,
-        phases=recipe.phases,
-        noise=recipe.noise,
-        seed=recipe.seed,
-    )
+    trainer = Trainer.configured(recipe, dataset)
     start = time.process_time()
     for _ in trainer.run():
         pass

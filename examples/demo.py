@@ -16,21 +16,12 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 import crossedge as ce
-from crossedge.learning import RECIPES, Trainer, initialise, load, paper_generator
+from crossedge.learning import RECIPES, Trainer, load
 
 SHOWN = (0, 2, 10)  # epochs, before the last
 
 data, recipe = load("moons"), RECIPES["moons"]
-generator = paper_generator(recipe.noise, data.dimension)
-initialise(generator, recipe.seed)
-trainer = Trainer(
-    generator,
-    data.train,
-    recipe.make_losses(),
-    batch=recipe.batch,
-    phases=recipe.phases,
-    noise=recipe.noise,
-)
+trainer = Trainer.configured(recipe, data)
 print(f"Learning two moons from {len(data.train):,} points, {recipe.epochs} epochs:")
 snapshots, losses, start = {0: trainer.sample(1000)}, [], time.perf_counter()
 for epoch in trainer.run():

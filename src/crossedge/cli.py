@@ -26,8 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, TypeError, OSError, ImportError, NotFiniteError) as error:
         print(f"crossedge: {error}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        print("crossedge: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as stopped:
+        print(f"crossedge: {stopped or 'interrupted'}", file=sys.stderr)
         return 130
     return code
 
@@ -51,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     learn.add_argument("--resume", action="store_true", help="go on with the run in --out")
     learn.add_argument("--data", dest="folder", help="folder of the MNIST files")
-    learn.add_argument("--weights", choices=WEIGHTS)
+    learn.add_argument("--weights", choices=list(WEIGHTS))
     learn.add_argument("--k", type=int)
     learn.add_argument("--temperature", type=_scale, help="number, several with commas, or median")
     learn.add_argument("--bandwidth", type=_scale, help="of the Gaussian kernel, likewise")
@@ -118,7 +118,10 @@ def _phases(text: str) -> tuple[Phase, ...]:
 
 
 def _whole_numbers(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(","))
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} are no whole numbers: give 2,8,32") from None
 
 
 def _test(options: argparse.Namespace) -> int:
@@ -144,14 +147,6 @@ def _read(path: Path) -> Any:
         raise ValueError(f"{path} is no table of numbers: {error}") from None
 
 
-USES = {
-    "neighbours": ("k", "temperature"),
-    "tree": ("temperature",),
-    "gaussian": ("bandwidth",),
-    "laplace": ("bandwidth",),
-    "multiquadric": ("bandwidth",),
-    "energy": (),
-}
 SETTINGS = ("weights", "k", "temperature", "bandwidth", "statistic", "batch", "phases", "noise")
 
 
@@ -161,7 +156,7 @@ def _configuration(options: argparse.Namespace) -> Configuration:
         raise ValueError(f"--preset {options.preset} is for {base.data}, not for {options.data}")
     given = _given(options)
     weights = given.get("weights", base.weights)
-    useless = sorted({"temperature", "k", "bandwidth"} & set(given) - set(USES[weights]))
+    useless = sorted({"temperature", "k", "bandwidth"} & set(given) - set(WEIGHTS[weights]))
     if useless:
         raise ValueError(f"--{useless[0]} does not go with weights {weights!r}: leave it out")
     return replace(base, **given)
@@ -263,18 +258,14 @@ def _show_models(rows: list[dict[str, Any]] | None, folder: Path) -> int:
 def _reproduce_power(options: argparse.Namespace) -> int:
     from crossedge.experiments.power import DIMENSIONS, claims, reproduce_power
 
-    try:
-        study = reproduce_power(
-            options.out,
-            repetitions=options.repetitions,
-            dimensions=options.dimensions or DIMENSIONS,
-            seed=options.seed,
-            jobs=1 if options.dask else options.jobs,
-            dask=options.dask,
-        )
-    except KeyboardInterrupt as stopped:
-        print(f"crossedge: {stopped}", file=sys.stderr)
-        return 130
+    study = reproduce_power(
+        options.out,
+        repetitions=options.repetitions,
+        dimensions=options.dimensions or DIMENSIONS,
+        seed=options.seed,
+        jobs=1 if options.dask else options.jobs,
+        dask=options.dask,
+    )
     print(claims(study).to_string(index=False, float_format="{:.3f}".format))
     print(f"tables and figures are in {options.out}")
     return 0

@@ -44,7 +44,11 @@ def features(classifier: nn.Module, points: torch.Tensor) -> torch.Tensor:
 
 def _make(pixels: int) -> nn.Sequential:
     return nn.Sequential(
-        nn.Linear(pixels, 256), nn.ReLU(), nn.Linear(256, FEATURES), nn.ReLU(), nn.Linear(64, 10)
+        nn.Linear(pixels, 256),
+        nn.ReLU(),
+        nn.Linear(256, FEATURES),
+        nn.ReLU(),
+        nn.Linear(FEATURES, 10),
     )
 
 

@@ -17,7 +17,14 @@ from crossedge.weights import (
 )
 
 Scale = float | tuple[float, ...] | str
-WEIGHTS = ("neighbours", "tree", "gaussian", "laplace", "multiquadric", "energy")
+WEIGHTS = {  # and the settings that they use
+    "neighbours": ("k", "temperature"),
+    "tree": ("temperature",),
+    "gaussian": ("bandwidth",),
+    "laplace": ("bandwidth",),
+    "multiquadric": ("bandwidth",),
+    "energy": (),
+}
 
 
 class Phase(NamedTuple):
@@ -71,10 +78,8 @@ class Configuration:
                 break
         return phase
 
-    def make_weights(self, phase: Phase | None = None) -> Weights:
-        """Those of a phase, by default of the last one."""
-        own = (phase or self.phases[-1]).temperature
-        temperature = self.temperature if own is None else own
+    def make_weights(self, phase: Phase) -> Weights:
+        temperature = self.temperature if phase.temperature is None else phase.temperature
         if self.weights == "neighbours":
             return NearestNeighbours(self.k, temperature)  # type: ignore[arg-type]
         if self.weights == "tree":

@@ -13,7 +13,6 @@ import torch
 from crossedge.distances import lp_distances
 from crossedge.learning.configuration import Configuration
 from crossedge.learning.datasets import Dataset, load
-from crossedge.learning.generators import initialise, paper_generator
 from crossedge.learning.pictures import draw_metrics, draw_samples
 from crossedge.learning.quality import measure_quality
 from crossedge.learning.runs import RunFolder
@@ -38,20 +37,7 @@ class Run:
         self.folder, self.configuration = folder, configuration
         self.leads = rank() == 0  # of several processes, one writes
         self.dataset: Dataset = load(configuration.data, data)
-        self.generator = paper_generator(
-            configuration.noise, self.dataset.dimension, bounded=self.dataset.is_images
-        )
-        initialise(self.generator, configuration.seed)
-        self.generator.to(device)
-        self.trainer = Trainer(
-            self.generator,
-            self.dataset.train.to(device),
-            configuration.make_losses(),
-            batch=configuration.batch,
-            phases=configuration.phases,
-            noise=configuration.noise,
-            seed=configuration.seed,
-        )
+        self.trainer = Trainer.configured(configuration, self.dataset, device)
 
     @classmethod
     def begin(

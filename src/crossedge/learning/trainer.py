@@ -12,7 +12,9 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from crossedge.learning.configuration import Phase
+from crossedge.learning.configuration import Configuration, Phase
+from crossedge.learning.datasets import Dataset
+from crossedge.learning.generators import initialise, paper_generator
 
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
@@ -107,6 +109,25 @@ class Trainer:
             with torch.no_grad():
                 for value in generator.state_dict().values():
                     dist.broadcast(value, 0)
+
+    @classmethod
+    def configured(
+        cls, configuration: Configuration, dataset: Dataset, device: str = "cpu"
+    ) -> Trainer:
+        """With the paper's generator and the losses of a configuration."""
+        generator = paper_generator(
+            configuration.noise, dataset.dimension, bounded=dataset.is_images
+        )
+        initialise(generator, configuration.seed)
+        return cls(
+            generator.to(device),
+            dataset.train.to(device),
+            configuration.make_losses(),
+            batch=configuration.batch,
+            phases=configuration.phases,
+            noise=configuration.noise,
+            seed=configuration.seed,
+        )
 
     def run(self) -> Iterator[Epoch]:
         """Epoch by epoch, from wherever it stands to the end."""
