@@ -7,8 +7,10 @@ from math import comb
 import numpy as np
 import pytest
 
+from crossedge.compiled import compiled_fused
 from crossedge.numerics.cardinality import choose_marginals, choose_tangent, decays
 from crossedge.numerics.cardinality_few import _is_safe, choose_few, choose_few_tangent
+from crossedge.numerics.exponential import decay_of
 
 CASES = [(3, 2), (9, 3), (9, 8), (40, 2), (40, 5), (40, 31), (130, 12), (65, 24)]
 
@@ -47,3 +49,19 @@ def test_rows_where_division_loses_too_much_are_swept():
     assert not _is_safe(np.array([1.0]), both)
     few, swept, _, _ = both_ways(np.zeros(26), 24, 1.0, np.random.default_rng(0))
     np.testing.assert_allclose(few, swept, rtol=1e-13)
+
+
+@compiled_fused
+def _decays_of(x, out):
+    for i in range(len(x)):
+        out[i] = decay_of(x[i])
+
+
+def test_our_exponential_is_the_library_s():
+    x = np.concatenate([[0.0, 5e-324, 1e-300, 707.99], np.geomspace(1e-17, 707, 20_000)])
+    out = np.empty_like(x)
+    _decays_of(x, out)
+    np.testing.assert_allclose(out, np.exp(-x), rtol=4e-16)
+    far = np.array([708.0, 745.0, 1e10, 1e300])
+    _decays_of(far, out[:4])
+    assert not out[:4].any()

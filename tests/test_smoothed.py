@@ -10,7 +10,8 @@ import high_precision
 from crossedge.distances import lp_distances
 from crossedge.numerics import tree_marginals
 from crossedge.numerics.minimum_spanning_tree import arrivals_of_matrix
-from crossedge.numerics.neighbour_marginals import neighbour_marginals
+from crossedge.numerics.neighbour_marginals import neighbour_model
+from crossedge.numerics.softmax_marginals import softmax_marginals
 
 
 def data(kind, n):
@@ -109,7 +110,11 @@ def test_sixty_points_to_full_precision(kind, relative):
 def test_neighbours_to_full_precision(kind, relative, k):
     distances = distances_of(kind, 40)
     temperature = relative * median(distances)
-    mu = neighbour_marginals(distances, k, temperature).chosen()
+    if k == 1:
+        found = softmax_marginals(distances, temperature, torch.empty_like(distances))
+        mu = found.decay / found.total[:, None]
+    else:
+        mu = neighbour_model(distances, k, temperature).chosen()
     others = np.delete(np.arange(40), 31)
     expected = high_precision.row_marginals(distances.numpy()[31, others], k, temperature)
     assert_relatively_close(mu[31, others], expected, 1e-10)
@@ -251,13 +256,14 @@ def test_smoothed_tests_run_end_to_end(family):
 def test_two_recursions_agree_on_more_than_a_panel(kind, temperature):
     """Plain elimination by halves, and elimination with a scale for every pair."""
     distances, direction = distances_of(kind, 200), symmetric_direction(200)
-    plain = tree_marginals._plain(distances, 0.0, temperature)
     order, key = arrivals_of_matrix(distances.numpy())
-    banded = tree_marginals._banded(distances.numpy(), order, key, temperature)
-    assert_relatively_close(plain.marginals, banded.marginals, 1e-11)
-    np.testing.assert_allclose(
-        plain.tangent(direction, 0.5), banded.tangent(direction, 0.5), atol=1e-12
-    )
+    mu, other, slope, other_slope = (torch.empty_like(distances) for _ in range(4))
+    plain = tree_marginals._plain(distances, 0.0, temperature, mu)
+    banded = tree_marginals._banded(distances.numpy(), order, key, temperature, other)
+    assert_relatively_close(mu, other, 1e-11)
+    plain.pull_back(direction, mu, slope)
+    banded.pull_back(direction, other, other_slope)
+    np.testing.assert_allclose(slope * temperature, other_slope * temperature, atol=1e-12)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -324,15 +330,14 @@ def test_no_second_derivatives_of_linear_losses_either(family):
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("temperature", [1.0, 1e-3])
-def test_changes_of_the_result_do_not_reach_the_gradient(family, temperature):
-    distances, direction = distances_of("normal", 9), symmetric_direction(9)
-    expected = gradient_along(family(temperature), distances, direction)
-    leaf = distances.clone().requires_grad_()
+def test_changes_of_the_result_before_the_gradient_are_refused(family, temperature):
+    """As torch does for exp: the gradient needs W as it was."""
+    leaf = distances_of("normal", 9).requires_grad_()
     W = family(temperature)(leaf)
-    loss = (W * direction).sum()
+    loss = W.sum()
     W.detach().clamp_(max=0.01)
-    loss.backward()
-    np.testing.assert_array_equal(leaf.grad, expected)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
 
 
 @pytest.mark.parametrize("family", FAMILIES)

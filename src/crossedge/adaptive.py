@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from crossedge.compiled import in_threads
 from crossedge.distances import (
     TIE,
     Distances,
@@ -33,6 +32,7 @@ from crossedge.randomness import Rng
 from crossedge.result import Member, TwoSampleResult
 from crossedge.samples import Samples
 from crossedge.statistics import Statistic, statistic_named
+from crossedge.threads import in_threads
 from crossedge.weights import NearestNeighbours, SpanningTree, Weights
 
 Floats = npt.NDArray[np.float64]

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from crossedge.compiled import in_threads
 from crossedge.numerics.bit_counters import LANES, WORDS, Words
 from crossedge.numerics.dense_within import multiply_within, spread
 from crossedge.numerics.labellings import (
@@ -22,6 +21,7 @@ from crossedge.numerics.within_sums import add_within, count_within
 from crossedge.randomness import Rng, random_key
 from crossedge.statistics import LabelMoments, Statistic, WithinSums
 from crossedge.statistics.mean_discrepancies import mmd_deviation
+from crossedge.threads import in_threads
 from crossedge.weights import EdgeList, PairWeights
 
 Floats = npt.NDArray[np.float64]

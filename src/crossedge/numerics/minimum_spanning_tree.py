@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from crossedge.compiled import compiled, in_threads
+from crossedge.compiled import compiled
 from crossedge.distances import TIE
 from crossedge.numerics.leaves import (
     Floats,
@@ -25,6 +25,7 @@ from crossedge.numerics.leaves import (
     reduced_tie,
 )
 from crossedge.numerics.sparse_star_mesh import edge_resistances
+from crossedge.threads import in_threads
 
 LEAF = 128
 

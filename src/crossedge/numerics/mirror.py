@@ -49,5 +49,5 @@ def add_mirror(matrix: Floats, first: int, last: int, out: Floats) -> None:
 
 def parts_of_rows(n: int) -> list[tuple[int, int]]:
     """Ranges of rows for several threads; a small matrix is not worth a second one."""
-    size = SIDE if n >= 4 * SIDE else n
+    size = max(SIDE, -(-n // (2 * 4 * SIDE)) * SIDE) if n >= 4 * SIDE else n
     return [(first, min(first + size, n)) for first in range(0, n, size)]

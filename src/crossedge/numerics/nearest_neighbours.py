@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from crossedge.compiled import compiled, in_threads
+from crossedge.compiled import compiled
 from crossedge.distances import TIE
 from crossedge.numerics.leaves import (
     Floats,
@@ -24,6 +24,7 @@ from crossedge.numerics.leaves import (
     reduced_gaps,
     reduced_tie,
 )
+from crossedge.threads import in_threads
 
 LEAF = 64
 

@@ -25,14 +25,14 @@ class NeighboursInTorch:
     take: torch.Tensor
     leave: torch.Tensor
 
-    def weights(self) -> torch.Tensor:
-        chosen = torch.cat([self._chosen(rows) for rows in self._parts()])
-        return chosen + chosen.T
+    def chosen(self) -> torch.Tensor:
+        """P(j among the k neighbours of i)."""
+        return torch.cat([self._chosen(rows) for rows in self._parts()])
 
-    def pull_back(self, gradient: torch.Tensor) -> torch.Tensor:
+    def pull_back(self, gradient: torch.Tensor, _: torch.Tensor, out: torch.Tensor) -> None:
         direction = (gradient + gradient.T).fill_diagonal_(0.0)
         change = torch.cat([self._tangent(rows, direction[rows]) for rows in self._parts()])
-        return change / -self.temperature
+        torch.div(change, -self.temperature, out=out)
 
     def _parts(self) -> list[slice]:
         n = len(self.take)
@@ -60,8 +60,10 @@ class NeighboursInTorch:
         return torch.where((x > 0) & (y > 0), change, 0.0)
 
 
-def neighbours_in_torch(distances: torch.Tensor, k: int, temperature: float) -> NeighboursInTorch:
-    """For (n, n) distances."""
+def neighbours_in_torch(
+    distances: torch.Tensor, k: int, temperature: float, out: torch.Tensor
+) -> NeighboursInTorch:
+    """For (n, n) distances, and W written."""
     itself = torch.eye(len(distances), dtype=torch.bool, device=distances.device)
     others = distances.masked_fill(itself, torch.inf)
     kth = others.kthvalue(k, 1, keepdim=True).values
@@ -74,7 +76,10 @@ def neighbours_in_torch(distances: torch.Tensor, k: int, temperature: float) -> 
     leave = torch.where(near, decay, 1.0).masked_fill(itself, 1.0)
     if k >= TILTED:
         take, leave = _tilted(take, leave, k)
-    return NeighboursInTorch(k, temperature, take, leave)
+    found = NeighboursInTorch(k, temperature, take, leave)
+    chosen = found.chosen()
+    torch.add(chosen, chosen.T, out=out)
+    return found
 
 
 def _tilted(take: torch.Tensor, leave: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:

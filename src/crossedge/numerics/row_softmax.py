@@ -5,31 +5,89 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from crossedge.compiled import compiled
+from crossedge.compiled import compiled, compiled_fused, compiled_sum
+from crossedge.distances import COLD, TIE
+from crossedge.numerics.exponential import decay_of
 from crossedge.numerics.mirror import SIDE, add_mirror, mirrored
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
+LEAST_POSITIVE = 5e-324
 LARGEST = float(np.finfo(np.float64).max)  # finite, so that 0 times it is 0
+PART = 64  # of a row
+
+
+@compiled_fused
+def softmax_rows(
+    first: int,
+    last: int,
+    distances: Floats,
+    temperature: float,
+    nearest: Ints,
+    decay: Floats,
+    total: Floats,
+) -> None:
+    """e^-(d - nearest)/temperature for rows first ... last - 1, 0 on the diagonal, and its sums.
+
+    Where it is too cold to tell rounding from a difference, near-ties are ties.
+    """
+    per = min(1.0 / max(temperature, LEAST_POSITIVE), LARGEST)
+    for i in range(first, last):
+        row, target = distances[i], decay[i]
+        nearest[i] = _nearest(row, i)
+        zero = row[nearest[i]]
+        blur = (TIE - 1) * zero if temperature <= COLD * zero else 0.0
+        for j in range(len(row)):
+            gap = row[j] - zero
+            gap = gap if gap > blur else 0.0
+            target[j] = decay_of(gap * per)
+        target[i] = 0.0
+        total[i] = _sum(target)
 
 
 @compiled
-def row_sums(first: int, last: int, decay: Floats, total: Floats) -> None:
-    """Of rows first ... last - 1 of e^-(d - nearest)/temperature, its diagonal made 0."""
-    for i in range(first, last):
-        row = decay[i]
-        row[i] = 0.0
-        s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-        whole = len(row) // 4 * 4
-        for j in range(0, whole, 4):
-            s0 += row[j]
-            s1 += row[j + 1]
-            s2 += row[j + 2]
-            s3 += row[j + 3]
-        for j in range(whole, len(row)):
-            s0 += row[j]
-        total[i] = (s0 + s1) + (s2 + s3)
+def _nearest(row: Floats, itself: int) -> int:
+    """Where the smallest other entry stands, the first of several."""
+    least, place = np.inf, 0
+    for first in range(0, len(row), PART):
+        part = row[first : first + PART]
+        if first <= itself < first + PART:
+            smallest = np.inf
+            for j in range(len(part)):
+                if first + j != itself:
+                    smallest = min(smallest, part[j])
+        else:
+            smallest = _least(part)
+        if smallest < least:
+            least, place = smallest, first
+    while row[place] != least or place == itself:
+        place += 1
+    return place
+
+
+@compiled
+def _least(values: Floats) -> float:
+    least = np.inf
+    for value in values:
+        least = min(least, value)
+    return least
+
+
+@compiled_sum
+def _sum(row: Floats) -> float:
+    total = 0.0
+    for j in range(len(row)):
+        total += row[j]
+    return total
+
+
+@compiled_sum
+def _dot(a: Floats, b: Floats) -> float:
+    total = 0.0
+    for j in range(len(a)):
+        total += a[j] * b[j]
+    return total
 
 
 @compiled
@@ -74,17 +132,10 @@ def softmax_pull_back(
         for i in range(top, bottom):
             row, c, target = decay[i], direction[i - top], out[i]
             c[i] = 0.0  # W has no diagonal
-            zero = c[nearest[i, 0]]
-            s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-            whole = len(row) // 4 * 4
-            for j in range(0, whole, 4):
-                s0 += row[j] * (c[j] - zero)
-                s1 += row[j + 1] * (c[j + 1] - zero)
-                s2 += row[j + 2] * (c[j + 2] - zero)
-                s3 += row[j + 3] * (c[j + 3] - zero)
-            for j in range(whole, len(row)):
-                s0 += row[j] * (c[j] - zero)
-            mean = ((s0 + s1) + (s2 + s3)) / total[i]
+            zero = c[nearest[i]]
+            for j in range(len(row)):
+                c[j] -= zero
+            mean = _dot(row, c) / total[i]
             scale = min(1.0 / total[i] / temperature, LARGEST)
             for j in range(len(row)):
-                target[j] = row[j] * (mean - (c[j] - zero)) * scale
+                target[j] = row[j] * (mean - c[j]) * scale

@@ -31,36 +31,28 @@ class Scales:
 
 @dataclass(frozen=True)
 class TreeInTorch:
-    """mu, and what its derivative needs; in the order of arrival, but for the marginals."""
+    """What the derivative of mu needs, in the order of arrival."""
 
-    marginals: torch.Tensor
     conductance: torch.Tensor
     resistance: torch.Tensor
     scales: Scales
     order: torch.Tensor
     temperature: float
 
-    def weights(self) -> torch.Tensor:
-        return self.marginals.clone()
-
-    def pull_back(self, gradient: torch.Tensor) -> torch.Tensor:
+    def pull_back(self, gradient: torch.Tensor, weights: torch.Tensor, out: torch.Tensor) -> None:
         """As of tree_marginals.py, the cotangent scaled to about 1."""
         size = gradient.abs().max().clamp(min=torch.finfo(gradient.dtype).tiny)
-        return self.tangent(gradient / size, -0.5 / self.temperature) * size
-
-    def tangent(self, gradient: torch.Tensor, factor: float) -> torch.Tensor:
-        """The change, times factor, of mu along gradient + gradient' as a direction of log w."""
-        order = self.order
+        gradient, order = gradient / size, self.order
         direction = (gradient + gradient.T).fill_diagonal_(0.0)[order[:, None], order]
         _, d_resistance = _solve(self.conductance, self.scales, self.conductance * direction)
         resistance = self.resistance.clone().fill_diagonal_(1.0)
         change = torch.empty_like(direction)
         change[order[:, None], order] = direction + d_resistance / resistance
-        return factor * self.marginals * change
+        torch.mul(-0.5 / self.temperature * weights * change, size, out=out)
 
 
-def tree_in_torch(distances: torch.Tensor, temperature: float) -> TreeInTorch:
-    """P(edge in tree) under the Gibbs measure of (d + d') / 2, for (n, n) distances."""
+def tree_in_torch(distances: torch.Tensor, temperature: float, out: torch.Tensor) -> TreeInTorch:
+    """P(edge in tree) under the Gibbs measure of (d + d') / 2, for (n, n) distances, written."""
     symmetric = (distances + distances.T) / 2
     order, key = _arrivals(symmetric)
     starts = torch.as_tensor(band_starts(key.cpu().numpy(), temperature)).to(distances)
@@ -75,10 +67,8 @@ def tree_in_torch(distances: torch.Tensor, temperature: float) -> TreeInTorch:
     exponent = torch.where(above > 0, above / temperature, 0.0)
     conductance = torch.exp(-exponent).fill_diagonal_(0.0)
     resistance, _ = _solve(conductance, scales)
-    marginals = torch.empty_like(conductance)
-    found = torch.exp(torch.log(resistance) - exponent).fill_diagonal_(0.0)
-    marginals[order[:, None], order] = found
-    return TreeInTorch(marginals, conductance, resistance, scales, order, temperature)
+    out[order[:, None], order] = torch.exp(torch.log(resistance) - exponent).fill_diagonal_(0.0)
+    return TreeInTorch(conductance, resistance, scales, order, temperature)
 
 
 def _arrivals(distances: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -12,7 +12,6 @@ import numpy.typing as npt
 import torch
 
 from crossedge.distances import Distances, distance_matrix
-from crossedge.numerics.finite import finite_and_not_negative
 from crossedge.weights.dense import DenseWeights
 from crossedge.weights.edge_list import EdgeList
 
@@ -44,7 +43,7 @@ class Weights(ABC):
 
     @abstractmethod
     def of_matrices(self, distances: torch.Tensor) -> torch.Tensor:
-        """(batch, n, n) distances -> (batch, n, n) pair weights, in float64."""
+        """(..., n, n) distances -> (..., n, n) pair weights, in float64."""
 
     def check_statistic(self, name: str) -> None:
         """Whether it has a meaning for these weights."""
@@ -58,18 +57,16 @@ class Weights(ABC):
         """W as the rest of the pipeline takes it."""
         self.check_size(distances.n)
         matrix = torch.from_numpy(distance_matrix(distances))
-        return DenseWeights(self.of_matrices(matrix[None])[0].detach())
+        return DenseWeights(self.of_matrices(matrix).detach())
 
     def __call__(self, distances: torch.Tensor) -> torch.Tensor:
         """(..., n, n) distances -> (..., n, n) pair weights W, with a zero diagonal."""
         self.check_distances(distances)
         if not distances.numel():
             return distances * 0.0
-        n = distances.shape[-1]
         # the one device of torch that has no float64
         device = "cpu" if distances.device.type == "mps" else distances.device
-        matrices = distances.to(device, torch.float64).reshape(-1, n, n)
-        return self.of_matrices(matrices).reshape(distances.shape).to(distances)
+        return self.of_matrices(distances.to(device, torch.float64)).to(distances)
 
     def check_distances(self, distances: torch.Tensor) -> None:
         if not isinstance(distances, torch.Tensor):
@@ -86,9 +83,14 @@ class Weights(ABC):
             raise ValueError(f"distances has {n} points: give at least 2")
         if not distances.is_floating_point():
             raise TypeError(f"distances is {distances.dtype}: give floating point numbers")
-        if distances.numel() and not finite_and_not_negative(distances.detach()):
+        if distances.numel() and not _finite_and_not_negative(distances.detach()):
             raise ValueError("distances has NaN, infinite or negative entries: give none")
         self.check_size(n)
+
+
+def _finite_and_not_negative(values: torch.Tensor) -> bool:
+    least, most = torch.aminmax(values)
+    return bool((least >= 0) & (most < torch.inf))  # false where they are NaN
 
 
 def check_scale(scale: object, name: str, *, zero: bool) -> Any:
@@ -123,13 +125,23 @@ def show_scale(scale: Scale, one: str, several: str) -> str:
     return f"{one} {scale}" if isinstance(scale, str) else f"{one} {scale:g}"
 
 
-def median_distance(distances: torch.Tensor) -> float:
+def median_distances(distances: torch.Tensor) -> list[float]:
+    """For each of (..., n, n) matrices, as if they stood in a row."""
+    return [_median_distance(matrix) for matrix in flat(distances.detach())]
+
+
+def flat(matrices: torch.Tensor) -> torch.Tensor:
+    """(..., n, n) -> (batch, n, n)."""
+    return matrices.reshape(-1, *matrices.shape[-2:])
+
+
+def _median_distance(distances: torch.Tensor) -> float:
     """Of an (n, n) matrix off the diagonal; where that is 0, of those that are not.
 
     Derivatives take it as given.
     """
     n = len(distances)
-    fixed = distances.detach().cpu().numpy()
+    fixed = distances.cpu().numpy()
     above = np.triu_indices(n, 1)
     between = fixed[above] / 2 + fixed.T[above] / 2
     median = _median(between)

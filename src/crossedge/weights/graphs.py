@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 import torch
@@ -17,7 +18,8 @@ from crossedge.weights.family import (
     Weights,
     check_scale,
     check_weights,
-    median_distance,
+    flat,
+    median_distances,
     show_scale,
 )
 
@@ -55,19 +57,22 @@ class GraphWeights(Weights):
 
     @abstractmethod
     def smoothed(self, distances: torch.Tensor, temperatures: Sequence[float]) -> torch.Tensor:
-        """W at temperatures above 0, one for each of (batch, n, n) distances, in float64."""
+        """W at temperatures above 0, one for each of (..., n, n) distances, in float64."""
 
     @abstractmethod
     def draw(self, distances: torch.Tensor, temperature: float, rng: np.random.Generator) -> Ints:
         """(m, 2): the edges of a random neighbourhood, for (n, n) distances in float64."""
 
-    def temperatures(self, distances: torch.Tensor) -> tuple[float, ...]:
-        """In numbers; the median is that of the (n, n) distances off the diagonal."""
+    def temperatures(self, distances: torch.Tensor) -> list[list[float]]:
+        """In numbers, each of them for each of (..., n, n) distances.
+
+        The median is that of distances off the diagonal.
+        """
         if self.temperature == "median":
-            return (median_distance(distances),)
-        if isinstance(self.temperature, tuple):
-            return tuple(float(value) for value in self.temperature)
-        return (float(self.temperature),)  # type: ignore[arg-type]
+            return [median_distances(distances)]
+        batch = prod(distances.shape[:-2])
+        values = self.temperature if isinstance(self.temperature, tuple) else (self.temperature,)
+        return [[float(value)] * batch for value in values]
 
     def pairs(self, distances: Distances) -> PairWeights:
         if self.is_smooth:
@@ -76,8 +81,7 @@ class GraphWeights(Weights):
         return self.classical_edges(distances)
 
     def of_matrices(self, distances: torch.Tensor) -> torch.Tensor:
-        levels = zip(*(self.temperatures(matrix) for matrix in distances), strict=True)
-        parts = [self._at(temperatures, distances) for temperatures in levels]
+        parts = [self._at(level, distances) for level in self.temperatures(distances)]
         return parts[0] if len(parts) == 1 else torch.stack(parts).mean(0)
 
     def _at(self, temperatures: Sequence[float], distances: torch.Tensor) -> torch.Tensor:
@@ -87,16 +91,16 @@ class GraphWeights(Weights):
             # a median of 0: all points are in one place, and the gradient is 0
             return self._classical(distances) + (0 * distances if self.is_smooth else 0.0)
         # medians, some of them 0
-        each = zip(temperatures, distances, strict=True)
-        return torch.cat([self._at([temperature], matrix[None]) for temperature, matrix in each])
+        each = zip(temperatures, flat(distances), strict=True)
+        parts = [self._at([temperature], matrix) for temperature, matrix in each]
+        return torch.stack(parts).reshape(distances.shape)
 
     def _classical(self, distances: torch.Tensor) -> torch.Tensor:
         if not has_compiled_loops(distances):  # the twins of smoothed weights include their limit
-            return self.smoothed(distances.detach(), [0.0] * len(distances))
-        matrices = distances.detach().numpy()
-        return torch.stack(
-            [self.classical_edges(matrix_distances(matrix)).dense() for matrix in matrices]
-        )
+            return self.smoothed(distances.detach(), [0.0] * prod(distances.shape[:-2]))
+        matrices = flat(distances.detach()).numpy()
+        graphs = [self.classical_edges(matrix_distances(matrix)).dense() for matrix in matrices]
+        return torch.stack(graphs).reshape(distances.shape)
 
 
 def check_graph(weights: object) -> GraphWeights:

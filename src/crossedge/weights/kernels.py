@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from math import prod
 
 import torch
 
-from crossedge.weights.family import Scale, Weights, check_scale, median_distance, show_scale
+from crossedge.weights.family import Scale, Weights, check_scale, median_distances, show_scale
 
 FAR = 1e150  # bandwidths, where every kernel has vanished and squares are still finite
 
@@ -54,7 +55,7 @@ class BandwidthKernel(KernelWeights):
 
     def of_matrices(self, distances: torch.Tensor) -> torch.Tensor:
         if self.bandwidth == "median":
-            levels = [[median_distance(matrix) or 1.0 for matrix in distances]]
+            levels = [[median or 1.0 for median in median_distances(distances)]]
         elif isinstance(self.bandwidth, tuple):
             levels = [[float(h)] for h in self.bandwidth]
         else:
@@ -62,7 +63,8 @@ class BandwidthKernel(KernelWeights):
         total = torch.zeros_like(distances)
         for level in levels:
             h = torch.tensor(level, dtype=distances.dtype, device=distances.device)
-            total = total + self.profile((distances / h[:, None, None]).clamp(max=FAR))
+            h = h.expand(prod(distances.shape[:-2])).reshape(*distances.shape[:-2], 1, 1)
+            total = total + self.profile((distances / h).clamp(max=FAR))
         return _symmetric_without_diagonal(total / len(levels))
 
 

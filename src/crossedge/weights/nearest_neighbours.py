@@ -12,7 +12,7 @@ import torch
 from crossedge.distances import Distances, PointDistances
 from crossedge.numerics.cardinality import draw_neighbours
 from crossedge.numerics.nearest_neighbours import neighbours_of_points, neighbours_of_rows
-from crossedge.numerics.neighbour_marginals import neighbour_marginals
+from crossedge.numerics.neighbour_marginals import neighbour_model
 from crossedge.weights.distinct import distinct
 from crossedge.weights.edge_list import EdgeList, Ints
 from crossedge.weights.family import Scale
@@ -75,7 +75,7 @@ class NearestNeighbours(GraphWeights):
         return smoothed_neighbours(distances, self.k, temperatures)
 
     def draw(self, distances: torch.Tensor, temperature: float, rng: np.random.Generator) -> Ints:
-        found = neighbour_marginals(distances, self.k, temperature)
+        found = neighbour_model(distances, self.k, temperature)
         uniforms = rng.random(distances.shape)
         return draw_neighbours(found.distances, found.decay, found.kth, self.k, uniforms)
 

@@ -43,5 +43,5 @@ def sample_edges(weights: GraphWeights, distances: torch.Tensor, rng: Rng = None
         raise ValueError(f"distances has shape {tuple(distances.shape)}: give one matrix, (n, n)")
     matrix = distances.detach().to("cpu", torch.float64).contiguous()
     source = np.random.default_rng(int(random_key(rng)))
-    temperature = source.choice(weights.temperatures(matrix))
+    (temperature,) = source.choice(weights.temperatures(matrix))
     return torch.from_numpy(weights.draw(matrix, float(temperature), source))

@@ -1,6 +1,6 @@
 """The paper's smoothed neighbourhoods as differentiable functions of distances.
 
-All take (batch, n, n) distances in float64, with a temperature for each matrix. Jacobians are
+All take (..., n, n) distances in float64, with a temperature for each matrix. Jacobians are
 symmetric, because marginals are the gradient of log Z, eq. (2): the way back is a tangent. Compiled
 loops serve the CPU, their twins in torch any other device.
 """
@@ -13,12 +13,16 @@ from typing import Any, Protocol
 
 import torch
 
-from crossedge.compiled import has_compiled_loops, in_threads
+from crossedge.compiled import has_compiled_loops
+from crossedge.numerics.memory import empty
 from crossedge.numerics.neighbour_marginals import neighbour_marginals
 from crossedge.numerics.neighbours_in_torch import neighbours_in_torch
+from crossedge.numerics.softmax_marginals import softmax_marginals
 from crossedge.numerics.star_mesh import PANEL
 from crossedge.numerics.tree_in_torch import tree_in_torch
 from crossedge.numerics.tree_marginals import tree_marginals
+from crossedge.threads import in_threads
+from crossedge.weights.family import flat
 
 Temperatures = Sequence[float]
 
@@ -26,21 +30,18 @@ SMALL = 256  # up to here compiled loops alone are as fast, and a batch has a th
 
 
 class Model(Protocol):
-    """A Gibbs measure on the neighbourhoods of one matrix of distances."""
+    """A Gibbs measure on the neighbourhoods of one matrix of distances, made with its W."""
 
-    def weights(self) -> torch.Tensor:
-        """W, in memory of its own."""
-
-    def pull_back(self, gradient: torch.Tensor) -> torch.Tensor:
-        """The gradient in the distances, from that in W."""
+    def pull_back(self, gradient: torch.Tensor, weights: torch.Tensor, out: torch.Tensor) -> None:
+        """Write the gradient in the distances, from that in W."""
 
 
 def smoothed_tree(distances: torch.Tensor, temperatures: Temperatures) -> torch.Tensor:
     """Edge marginals of the Gibbs measure on spanning trees."""
-    batch, n, _ = distances.shape
+    n = distances.shape[-1]
     if not has_compiled_loops(distances):
         return _apply(distances, temperatures, tree_in_torch)
-    panel = n if batch > 1 and n <= SMALL else PANEL
+    panel = n if len(temperatures) > 1 and n <= SMALL else PANEL
     return _apply(distances, temperatures, partial(tree_marginals, panel=panel))
 
 
@@ -48,8 +49,11 @@ def smoothed_neighbours(
     distances: torch.Tensor, k: int, temperatures: Temperatures
 ) -> torch.Tensor:
     """W_ij = P(j among the k neighbours of i) + P(i among those of j)."""
-    model = neighbour_marginals if has_compiled_loops(distances) else neighbours_in_torch
-    return _apply(distances, temperatures, partial(model, k=k))
+    if not has_compiled_loops(distances):
+        return _apply(distances, temperatures, partial(neighbours_in_torch, k=k))
+    if k == 1:
+        return _apply(distances, temperatures, softmax_marginals)
+    return _apply(distances, temperatures, partial(neighbour_marginals, k=k))
 
 
 def _apply(
@@ -66,33 +70,44 @@ class Smoothed(torch.autograd.Function):
     def forward(
         ctx: Any, distances: torch.Tensor, temperatures: Temperatures, model: Callable[..., Model]
     ) -> torch.Tensor:
-        ctx.save_for_backward(distances)
+        weights = _empty_like(distances)
+        ctx.found = _models(distances, temperatures, model, weights)
         ctx.temperatures, ctx.model = temperatures, model
-        ctx.found = _models(distances, temperatures, model)
-        return _stack(in_threads(lambda one: one.weights(), ctx.found))
+        ctx.save_for_backward(distances, weights)
+        return weights
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None]:
-        (distances,) = ctx.saved_tensors
+        distances, weights = ctx.saved_tensors
         # once only, so that a loss that somebody keeps does not keep the models as well
-        found, ctx.found = ctx.found or _models(distances, ctx.temperatures, ctx.model), None
-        cotangents = gradient.detach().contiguous()
-        changes = in_threads(lambda i: found[i].pull_back(cotangents[i]), range(len(found)))
-        first: torch.Tensor = FirstDerivative.apply(_stack(changes), gradient, distances)  # type: ignore[no-untyped-call]
-        return first, None, None
+        found, ctx.found = ctx.found, None
+        if found is None:
+            found = _models(distances, ctx.temperatures, ctx.model, _empty_like(distances))
+        out = _empty_like(gradient)
+        cotangents, kept = flat(gradient.detach()).contiguous(), flat(weights.detach())
+        changes = list(zip(found, cotangents, kept, flat(out), strict=True))
+        in_threads(lambda one: one[0].pull_back(*one[1:]), changes)
+        if torch.is_grad_enabled():  # somebody means to differentiate again
+            out = FirstDerivative.apply(out, gradient, distances)  # type: ignore[no-untyped-call]
+        return out, None, None
 
 
 def _models(
-    distances: torch.Tensor, temperatures: Temperatures, model: Callable[..., Model]
+    distances: torch.Tensor,
+    temperatures: Temperatures,
+    model: Callable[..., Model],
+    weights: torch.Tensor,
 ) -> list[Model]:
-    matrices = distances.detach().contiguous()
-    return in_threads(
-        lambda i: model(matrices[i], temperature=temperatures[i]), range(len(matrices))
-    )
+    """For each matrix, and its W written."""
+    matrices = flat(distances.detach()).contiguous()
+    given = list(zip(matrices, temperatures, flat(weights), strict=True))
+    return in_threads(lambda one: model(one[0], temperature=one[1], out=one[2]), given)
 
 
-def _stack(matrices: list[torch.Tensor]) -> torch.Tensor:
-    return matrices[0][None] if len(matrices) == 1 else torch.stack(matrices)
+def _empty_like(matrices: torch.Tensor) -> torch.Tensor:
+    if has_compiled_loops(matrices):
+        return empty(*matrices.shape)
+    return torch.empty_like(matrices, memory_format=torch.contiguous_format)
 
 
 class FirstDerivative(torch.autograd.Function):

@@ -1,0 +1,137 @@
+"""Blocks of work on several threads, and memory that is used again."""
+
+import multiprocessing
+import threading
+import time
+
+import pytest
+import torch
+
+from crossedge import threads
+from crossedge.numerics import memory
+from crossedge.threads import in_threads
+
+
+@pytest.fixture(params=["openmp", "pool"])
+def team(request, monkeypatch):
+    """Both ways to have threads, and two of them."""
+    if request.param == "pool":
+        monkeypatch.setattr(threads, "_openmp", lambda: None)
+    elif threads._openmp() is None:
+        pytest.skip("torch has no OpenMP that we know here")
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield request.param
+    torch.set_num_threads(before)
+
+
+def test_answers_in_the_order_of_the_blocks(team):
+    assert in_threads(lambda block: block**2, range(50)) == [block**2 for block in range(50)]
+
+
+def test_two_threads_work_at_once(team):
+    """Each waits for the other: one alone would never get past."""
+    meeting = threading.Barrier(2, timeout=60)
+    assert len(set(in_threads(lambda _: (meeting.wait(), threading.get_ident())[1], [0, 1]))) == 2
+
+
+def test_one_thread_where_torch_has_one(team):
+    torch.set_num_threads(1)
+    assert set(in_threads(lambda _: threading.get_ident(), range(9))) == {threading.get_ident()}
+
+
+def test_work_inside_work_goes_on_in_its_thread(team):
+    def outer(_):
+        inner = in_threads(lambda _: threading.get_ident(), range(5))
+        return set(inner) == {threading.get_ident()}
+
+    assert all(in_threads(outer, range(6)))
+
+
+@pytest.mark.parametrize("at", [0, 7])
+def test_errors_reach_the_caller(team, at):
+    def work(block):
+        if block == at:
+            raise KeyError("this one")
+        time.sleep(0.001)
+
+    with pytest.raises(KeyError, match="this one"):
+        in_threads(work, range(8))
+    assert in_threads(lambda block: block, range(4)) == [0, 1, 2, 3]
+
+
+def test_from_several_threads_at_once(team):
+    found = {}
+
+    def use(name):
+        found[name] = [sum(in_threads(lambda block: block + name, range(20))) for _ in range(20)]
+
+    users = [threading.Thread(target=use, args=(name,)) for name in range(3)]
+    for user in users:
+        user.start()
+    for user in users:
+        user.join(60)
+    assert found == {name: [190 + 20 * name] * 20 for name in range(3)}
+
+
+def _in_child(queue):
+    torch.set_num_threads(2)
+    queue.put(in_threads(lambda block: block + 1, range(10)))
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_forked_child_has_threads_of_its_own(team):
+    in_threads(lambda block: block, range(10))
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=_in_child, args=(queue,))
+    child.start()
+    try:
+        assert queue.get(timeout=60) == list(range(1, 11))
+    finally:
+        child.kill()
+
+
+SIZE = 400
+
+
+def test_memory_in_use_is_not_given_again():
+    first = memory.empty(SIZE, SIZE)
+    first.fill_(1.0)
+    part = first[3:].numpy()  # a view is a use
+    address = first.data_ptr()
+    del first
+    second = memory.empty(SIZE, SIZE).fill_(2.0)
+    assert second.data_ptr() != address
+    assert (part == 1).all()
+
+
+def test_memory_no_longer_in_use_is_given_again():
+    first = memory.empty(SIZE, SIZE)
+    address = first.data_ptr()
+    assert address % 64 == 0
+    del first
+    assert memory.empty(SIZE, SIZE).data_ptr() == address
+
+
+def test_little_memory_waits(monkeypatch):
+    monkeypatch.setattr(memory, "KEPT", 3 * 8 * SIZE**2)
+    several = [memory.empty(SIZE, SIZE) for _ in range(9)]
+    del several
+    assert sum(block.size for block in memory._waiting) <= memory.KEPT
+
+
+def test_memory_from_many_threads():
+    """No two of them hold the same at a time."""
+
+    def use(seed):
+        for turn in range(200):
+            array = memory.empty_array(130 + seed % 2, 130)
+            array[:] = seed + turn
+            time.sleep(0)
+            assert (array == seed + turn).all()
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(4)
+    in_threads(use, range(0, 800, 100))
+    torch.set_num_threads(before)
