@@ -32,8 +32,6 @@ from crossedge.numerics.memory import empty
 from crossedge.numerics.star_mesh_panels import (
     eliminate,
     eliminate_tangent,
-    reach,
-    reach_tangent,
     rebuild,
     rebuild_tangent,
 )
@@ -49,12 +47,16 @@ class Mesh:
     share: torch.Tensor  # (n, n): p
     total: torch.Tensor  # (n,): s
     outer: torch.Tensor  # (n,): the sum of p_k over the vertices before the panel of k
+    ladder: torch.Tensor  # (n, panel): see star_mesh_panels.py
     padded_resistance: torch.Tensor  # (n, n): R
-    panel: int
 
     @property
     def resistance(self) -> torch.Tensor:
         return self.padded_resistance[:, : len(self.total)]
+
+    @property
+    def panel(self) -> int:
+        return self.ladder.shape[1]
 
 
 def padded(matrix: torch.Tensor) -> torch.Tensor:
@@ -71,10 +73,10 @@ def empty_padded(n: int) -> torch.Tensor:
 def solve(weight: torch.Tensor, panel: int = PANEL) -> Mesh:
     """Effective resistances for padded symmetric conductances of a connected graph, overwritten."""
     n = len(weight)
-    total, outer = weight.new_empty(n), weight.new_empty(n)
-    _TakeOut(weight, total, outer, panel).run(0, n)
+    total, outer, ladder = empty(n), empty(n), empty(n, panel)
+    _TakeOut(weight, total, outer, ladder).run(0, n)
     share = weight.div_(total[:, None])
-    mesh = Mesh(share, total, outer, empty_padded(n), panel)
+    mesh = Mesh(share, total, outer, ladder, empty_padded(n))
     _BringBack(mesh).run(0, n)
     return mesh
 
@@ -92,19 +94,20 @@ def tangent_of(mesh: Mesh, d_weight: torch.Tensor) -> torch.Tensor:
 
 class _TakeOut:
     def __init__(
-        self, weight: torch.Tensor, total: torch.Tensor, outer: torch.Tensor, panel: int
+        self, weight: torch.Tensor, total: torch.Tensor, outer: torch.Tensor, ladder: torch.Tensor
     ) -> None:
-        self.weight, self.total, self.panel = weight, total, panel
-        self.arrays = weight.numpy(), total.numpy(), outer.numpy()
+        self.weight, self.total, self.ladder = weight, total, ladder
+        self.arrays = weight.numpy(), total.numpy(), outer.numpy(), ladder.numpy()
 
     def run(self, start: int, stop: int) -> None:
         """Rows start ... stop - 1, which have gained from all later vertices."""
-        if stop - start <= self.panel:
-            return eliminate(*self.arrays, start, stop)
+        if stop - start <= self.ladder.shape[1]:
+            eliminate(*self.arrays, start, stop)
+            return _climb(self.weight, _block(self.ladder, start, stop, 0, stop - start), start)
         middle = (start + stop) // 2
         self.run(middle, stop)
-        rows = _block(self.weight, middle, stop, 0, middle)
-        _add_product(self.weight, rows, rows / self.total[middle:stop, None], start)
+        columns = _mirror(self.weight, middle, stop, 0, middle).contiguous()
+        _add_product(self.weight, columns, columns / self.total[middle:stop], start)
         return self.run(start, middle)
 
 
@@ -115,15 +118,22 @@ class _TakeOutTangent:
 
     def run(self, start: int, stop: int) -> None:
         if stop - start <= self.mesh.panel:
-            return eliminate_tangent(*self.arrays, start, stop)
+            d_gain = empty(stop - start, stop - start)
+            eliminate_tangent(*self.arrays, d_gain.numpy(), start, stop)
+            if start:
+                _block(self.d_weight, start, stop, 0, start).addmm_(
+                    d_gain, _block(self.mesh.share, start, stop, 0, start)
+                )
+            ladder = _block(self.mesh.ladder, start, stop, 0, stop - start)
+            return _climb(self.d_weight, ladder, start)
         middle = (start + stop) // 2
         self.run(middle, stop)
-        shares = _block(self.mesh.share, middle, stop, 0, middle)
-        d_rows = _block(self.d_weight, middle, stop, 0, middle)
+        shares = _mirror(self.mesh.share, middle, stop, 0, middle).contiguous()
+        changes = _mirror(self.d_weight, middle, stop, 0, middle).contiguous()
         # d(w_i w_j / s) = (dw_i - ds p_i / 2) p_j + p_i (dw_j - ds p_j / 2)
-        d_rows = torch.addcmul(d_rows, shares, self.d_total[middle:stop, None], value=-0.5)
-        _add_product(self.d_weight, d_rows, shares, start)
-        _add_product(self.d_weight, shares, d_rows, start)
+        changes.addcmul_(shares, self.d_total[middle:stop], value=-0.5)
+        _add_product(self.d_weight, changes, shares, start)
+        _add_product(self.d_weight, shares, changes, start)
         return self.run(start, middle)
 
 
@@ -137,7 +147,8 @@ class _BringBack:
         """Rows start ... stop - 1 of R, given those before; left of `start` they hold p R."""
         share, resistance = self.mesh.share, self.mesh.padded_resistance
         if stop - start <= self.mesh.panel:
-            reach(self.share, self.resistance, start, stop)
+            # from p R to a, where a_k = (p R)_k + sum_i p_ki a_i over earlier i of the panel
+            _climb(resistance, _mirror(self.mesh.ladder, start, stop, 0, stop - start), start)
             across = _block(share, start, stop, 0, start) @ _mirror(
                 resistance, start, stop, 0, start
             )
@@ -176,7 +187,12 @@ class _BringBackTangent:
         resistance, d_resistance = self.mesh.padded_resistance, self.d_resistance_
         if stop - start <= self.mesh.panel:
             shares, resistances = (self.share, self.d_share), (self.resistance, self.d_resistance)
-            reach_tangent(*shares, *resistances, start, stop)
+            if start:
+                _block(d_resistance, start, stop, 0, start).addmm_(
+                    _block(d_share, start, stop, start, stop).tril(-1),
+                    _block(resistance, start, stop, 0, start),
+                )
+            _climb(d_resistance, _mirror(self.mesh.ladder, start, stop, 0, stop - start), start)
             d_across = _block(d_share, start, stop, 0, start) @ _mirror(
                 resistance, start, stop, 0, start
             )
@@ -197,6 +213,13 @@ class _BringBackTangent:
         return self.run(middle, stop)
 
 
+def _climb(matrix: torch.Tensor, ladder: torch.Tensor, start: int) -> None:
+    """Add ladder times the rows of its panel to them, left of the panel."""
+    if start:
+        rows = _block(matrix, start, start + len(ladder), 0, start)
+        rows.addmm_(ladder, rows.clone())
+
+
 def _block(matrix: torch.Tensor, row: int, end_row: int, column: int, end: int) -> torch.Tensor:
     """matrix[row:end_row, column:end] of a contiguous matrix, at a third of the cost."""
     long = matrix.shape[1]
@@ -210,8 +233,8 @@ def _mirror(matrix: torch.Tensor, row: int, end_row: int, column: int, end: int)
 
 
 def _add_product(target: torch.Tensor, left: torch.Tensor, right: torch.Tensor, start: int) -> None:
-    """Add left' right to the target, from row `start` on and up to the diagonal."""
-    size = left.shape[1]
+    """Add left right' to the target, from row `start` on and up to the diagonal."""
+    size = len(left)
     for first in range(0, size, COLUMNS):
         last, row = min(first + COLUMNS, size), max(first, start)
-        _block(target, row, size, first, last).addmm_(left[:, row:].T, right[:, first:last])
+        _block(target, row, size, first, last).addmm_(left[row:], right[first:last].T)

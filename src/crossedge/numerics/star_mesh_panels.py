@@ -20,11 +20,14 @@ TILE = 128  # columns of long rows that are copied aside at a time
 
 
 @compiled
-def eliminate(weight: Floats, total: Floats, outer: Floats, start: int, stop: int) -> None:
+def eliminate(
+    weight: Floats, total: Floats, outer: Floats, ladder: Floats, start: int, stop: int
+) -> None:
     """Take out the vertices of a panel, last first, as far as its own rows are concerned.
 
-    Row i gains share_ki times row k from every later k. First the part of the rows inside the
-    panel, where all vertices before it count as one; it gives the shares, and the rest follows.
+    Row i gains share_ki times row k from every later k. Here this is done inside the panel, where
+    all vertices before it count as one. Further left, rows A become A + ladder A: the gains of
+    gains are summed up in `ladder`, (I - gain)^-1 - I, from positive numbers only.
     """
     size = stop - start
     inside = np.zeros((size + 1, size + 1))  # column 0: all vertices before the panel
@@ -45,13 +48,12 @@ def eliminate(weight: Floats, total: Floats, outer: Floats, start: int, stop: in
             for j in range(k):
                 gain[j, k] = inside[k, j + 1] / s
                 weight[start + k, start + j] = inside[k, j + 1]
-    tile = np.zeros((size + 1, TILE))
-    for first in range(0, start, TILE):
-        width = _read(tile, weight, first, start, stop)
+    if start:
+        steps = gain.copy()
         for i in range(size - 1, -1, -2):
-            _add_two(tile[i], tile[i - 1], gain[i], gain[i - 1], tile, i + 1, size, width)
-            _add_one(tile[i - 1], gain[i - 1, i], tile[i], width)
-        _write(tile, weight, first, start, stop)
+            _add_two(steps[i], steps[i - 1], gain[i], gain[i - 1], steps, i + 1, size, size)
+            _add_one(steps[i - 1], gain[i - 1, i], steps[i], size)
+        ladder[start:stop, :size] = steps[:size]
 
 
 @compiled
@@ -60,13 +62,18 @@ def eliminate_tangent(
     outer: Floats,
     d_weight: Floats,
     d_total: Floats,
+    d_gain: Floats,
     start: int,
     stop: int,
 ) -> None:
-    """With w_k d share_k = share_k (dw_k - share_k ds_k), both of length k."""
+    """With w_k d share_k = share_k (dw_k - share_k ds_k), both of length k.
+
+    Further left, rows dA become (I + ladder) (dA + d_gain p).
+    """
     size = stop - start
     inside, d_inside = np.zeros((size + 1, size + 1)), np.zeros((size + 1, size + 1))
-    gain, d_gain = np.zeros((size + 1, size)), np.zeros((size + 1, size))
+    gain = np.zeros((size + 1, size))
+    d_gain[:] = 0.0
     for k in range(size):
         row, d_row = share[start + k], d_weight[start + k]
         inside[k, 0] = outer[start + k]
@@ -88,53 +95,6 @@ def eliminate_tangent(
             for j in range(k):
                 d_gain[j, k] = d_inside[k, j + 1] - inside[k, j + 1] * ds
                 d_weight[start + k, start + j] = d_inside[k, j + 1]
-    tile, d_tile = np.zeros((size + 1, TILE)), np.zeros((size + 1, TILE))
-    for first in range(0, start, TILE):
-        width = _read(tile, share, first, start, stop)
-        _read(d_tile, d_weight, first, start, stop)
-        for i in range(size - 1, -1, -2):
-            one, other, after = d_tile[i], d_tile[i - 1], i + 1
-            _add_two(one, other, gain[i], gain[i - 1], d_tile, after, size, width)
-            _add_two(one, other, d_gain[i], d_gain[i - 1], tile, after, size, width)
-            _add_one(other, gain[i - 1, i], one, width)
-            _add_one(other, d_gain[i - 1, i], tile[i], width)
-        _write(d_tile, d_weight, first, start, stop)
-
-
-@compiled
-def reach(share: Floats, resistance: Floats, start: int, stop: int) -> None:
-    """Rows of the panel left of it: from p R over the vertices before the panel to a, where
-
-    a_k = (p R)_k + sum_i p_ki a_i over the earlier vertices i of the panel. R_k = a_k + level_k.
-    """
-    size = stop - start
-    inner = _inner(share, start, stop)
-    tile = np.zeros((size + 1, TILE))
-    for first in range(0, start, TILE):
-        width = _read(tile, resistance, first, start, stop)
-        for k in range(0, size, 2):
-            _add_two(tile[k], tile[k + 1], inner[k], inner[k + 1], tile, 0, k, width)
-            _add_one(tile[k + 1], inner[k + 1, k], tile[k], width)
-        _write(tile, resistance, first, start, stop)
-
-
-@compiled
-def reach_tangent(
-    share: Floats, d_share: Floats, resistance: Floats, d_resistance: Floats, start: int, stop: int
-) -> None:
-    size = stop - start
-    inner, d_inner = _inner(share, start, stop), _inner(d_share, start, stop)
-    tile, d_tile = np.zeros((size + 1, TILE)), np.zeros((size + 1, TILE))
-    for first in range(0, start, TILE):
-        width = _read(tile, resistance, first, start, stop)
-        _read(d_tile, d_resistance, first, start, stop)
-        for k in range(0, size, 2):
-            one, other = d_tile[k], d_tile[k + 1]
-            _add_two(one, other, inner[k], inner[k + 1], d_tile, 0, k, width)
-            _add_two(one, other, d_inner[k], d_inner[k + 1], tile, 0, k, width)
-            _add_one(other, inner[k + 1, k], one, width)
-            _add_one(other, d_inner[k + 1, k], tile[k], width)
-        _write(d_tile, d_resistance, first, start, stop)
 
 
 @compiled
@@ -249,22 +209,6 @@ def _finish(inside: Floats, level: Floats, resistance: Floats, start: int, stop:
             for j in range(first, min(first + TILE, start)):
                 row[j] += level[k - start]
                 resistance[j, k] = row[j]
-
-
-@compiled
-def _read(tile: Floats, source: Floats, first: int, start: int, stop: int) -> int:
-    """Columns from `first` on, to `start` at most, of the rows of the panel; how many."""
-    width = min(TILE, start - first)
-    for k in range(start, stop):
-        tile[k - start, :width] = source[k, first : first + width]
-    return width
-
-
-@compiled
-def _write(tile: Floats, target: Floats, first: int, start: int, stop: int) -> None:
-    width = min(TILE, start - first)
-    for k in range(start, stop):
-        target[k, first : first + width] = tile[k - start, :width]
 
 
 @compiled_fused
