@@ -11,6 +11,7 @@ from crossedge.null.laws import exact_law
 from crossedge.null.moments import label_moments
 from crossedge.null.permutations import permute
 from crossedge.null.pvalues import log_form_tail
+from crossedge.null.strata import strata_of
 from crossedge.statistics import STATISTICS
 
 CROSS = STATISTICS["cross"]
@@ -33,7 +34,7 @@ def smallest_values(W, moments):
     return np.sort(np.concatenate(lowest)), PARTS * DRAWS
 
 
-def ratios(null, values, drawn, moments):
+def ratios(null, values, drawn, moments, strata):
     """Smooth p over permutation p, at the values that permutations exceed as often as LEVELS."""
     law, form = exact_law(CROSS, moments), CROSS.form(moments)
     found = []
@@ -41,7 +42,8 @@ def ratios(null, values, drawn, moments):
         value = values[int(level * drawn) - 1]
         share = np.searchsorted(values, value + 1e-9, side="right") / drawn
         z = (law.mean - value) / law.std
-        found.append(float(torch.exp(log_form_tail(null, z, moments, form, CROSS.sign))) / share)
+        tail = log_form_tail(null, z, moments, form, CROSS.sign, strata)
+        found.append(float(torch.exp(tail)) / share)
     return found
 
 
@@ -51,32 +53,48 @@ def head(*columns):
     print("|---" * len(names) + "|", flush=True)
 
 
-def main() -> None:
+def samples():
+    """100 points in two dimensions each."""
     rng = np.random.default_rng(0)
-    points = torch.from_numpy(rng.normal(size=(100, 2)))
-    distances = torch.cdist(points, points)
-    median = float(distances[distances > 0].median())
+    normal = rng.normal(size=(100, 2))
+    centres = np.repeat([[0.0, 0.0], [8.0, 0.0], [0.0, 9.0]], [60, 30, 10], 0)
+    outlier = rng.normal(size=(100, 2))
+    outlier[0] += 60.0
+    return {
+        "normal": normal,
+        "three clusters": centres + 0.3 * rng.normal(size=(100, 2)),
+        "heavy tails": rng.standard_t(1.5, size=(100, 2)),
+        "an outlier": outlier,
+    }
+
+
+def main() -> None:
     every = {}
-    head("graph", "t / median", "sizes")
-    for name, family in FAMILIES.items():
-        for relative in (0.0, 0.03, 0.1, 0.3, 1.0, 100.0):
-            W = family(relative * median).pairs(matrix_distances(distances.numpy()))
-            for n_x in (50, 20):
-                moments = label_moments(W, n_x, 100 - n_x, fourth=True)
-                values, drawn = smallest_values(W, moments)
-                sizes = f"{n_x} + {100 - n_x}"
-                for null in NULLS:
-                    found = ratios(null, values, drawn, moments)
-                    every.setdefault((name, sizes, null), []).append(found)
-                    cells = " | ".join(f"{ratio:.2f}" for ratio in found)
-                    print(f"| {name} | {relative:g} | {sizes} | {null} | {cells} |", flush=True)
+    head("points", "graph", "t / median", "sizes")
+    for title, points in samples().items():
+        points = torch.from_numpy(points)
+        distances = torch.cdist(points, points)
+        median = float(distances[distances > 0].median())
+        for name, family in FAMILIES.items():
+            for relative in (0.0, 0.03, 0.1, 0.3, 1.0, 100.0):
+                W = family(relative * median).pairs(matrix_distances(distances.numpy()))
+                for n_x in (50, 20):
+                    moments = label_moments(W, n_x, 100 - n_x, fourth=True)
+                    strata = strata_of(W, n_x, 100 - n_x)
+                    values, drawn = smallest_values(W, moments)
+                    sizes = f"{n_x} + {100 - n_x}"
+                    for null in NULLS:
+                        found = ratios(null, values, drawn, moments, strata)
+                        every.setdefault((title, name, sizes, null), []).append(found)
+                        cells = " | ".join(f"{ratio:.2f}" for ratio in found)
+                        row = f"| {title} | {name} | {relative:g} | {sizes} | {null} | {cells} |"
+                        print(row, flush=True)
     print("\nThe worst over all temperatures:\n")
-    head("graph", "sizes")
-    for (name, sizes, null), found in every.items():
+    head("points", "graph", "sizes")
+    for key, found in every.items():
         rows = np.array(found)
         worst = rows[np.abs(np.log(np.maximum(rows, 1e-99))).argmax(0), range(len(LEVELS))]
-        cells = " | ".join(f"{ratio:.2f}" for ratio in worst)
-        print(f"| {name} | {sizes} | {null} | {cells} |")
+        print("| " + " | ".join([*key, *(f"{ratio:.2f}" for ratio in worst)]) + " |")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from crossedge.null.laws import asymptotic_law, exact_law, rounding, sample_law
 from crossedge.null.moments import label_moments
 from crossedge.null.permutations import observe, permute
 from crossedge.null.pvalues import smooth_pvalue
+from crossedge.null.strata import strata_of
 from crossedge.randomness import Rng
 from crossedge.result import TwoSampleResult
 from crossedge.samples import Samples
@@ -56,7 +57,8 @@ def single_test(
         how = f"all {count} labellings" if drawn.exact else f"{count} random labellings"
         how += ", stopped early" if drawn.stopped else ""
     else:
-        log_pvalue = float(smooth_pvalue(statistic, null, within.x, within.y, moments))
+        strata = strata_of(pairs, samples.n_x, samples.n_y) if null == "pearson3" else []
+        log_pvalue = float(smooth_pvalue(statistic, null, within.x, within.y, moments, strata))
         pvalue = max(math.exp(log_pvalue), sys.float_info.min)
         law = law or asymptotic_law(statistic, null, moments)
         how = (

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 
+from crossedge.null.strata import Strata, log_mixture_tail
 from crossedge.numerics.saddlepoint import log_five_cumulant_tail
 from crossedge.numerics.tails import log_four_moment_tail, log_normal_tail, log_pearson3_tails
 from crossedge.statistics import Statistic
@@ -21,7 +23,12 @@ def log_tail(null: str, z: torch.Tensor, skewness: torch.Tensor) -> torch.Tensor
 
 
 def log_form_tail(
-    null: str, z: torch.Tensor, moments: LabelMoments, form: Form, sign: int = 1
+    null: str,
+    z: torch.Tensor,
+    moments: LabelMoments,
+    form: Form,
+    sign: int = 1,
+    strata: Sequence[Strata] = (),
 ) -> torch.Tensor:
     """The same for sign times a form of the within-sums, with all that is known of its law.
 
@@ -30,6 +37,9 @@ def log_form_tail(
     """
     if null == "normal":
         return log_normal_tail(z)
+    mixture = log_mixture_tail(z, strata, moments, form, sign)
+    if mixture is not None:
+        return mixture
     law, excess, fifth = moments.law(form), moments.excess(form), moments.fifth_cumulant(form)
     step = moments.step(form) / torch.where(law.std > 0, law.std, 1.0)
     z, skewness = z - step / 2, sign * law.skewness
@@ -46,15 +56,16 @@ def smooth_pvalue(
     x: torch.Tensor,
     y: torch.Tensor,
     moments: LabelMoments,
+    strata: Sequence[Strata] = (),
 ) -> torch.Tensor:
     """The logarithm of p, by the normal, chi-square or gamma law with the exact moments.
 
-    It is 0 where nothing varies.
+    It is 0 where nothing varies. With strata, it has no gradient where these are used.
     """
     if statistic.form is not None:
         form, sign = statistic.form(moments), statistic.sign
         z = sign * zscore(x, y, moments, form)
-        tail = log_form_tail(null, z, moments, form, sign)
+        tail = log_form_tail(null, z, moments, form, sign, strata)
         return torch.where(moments.law(form).std > 0, tail, torch.zeros_like(tail))
     forms = moments.weighted, moments.difference
     laws = [moments.law(form) for form in forms]

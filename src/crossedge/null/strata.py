@@ -1,0 +1,234 @@
+"""The null of points that fall into few kinds: exact in how many of each kind are in x.
+
+Where W has blocks, as for clusters far apart, or where one point decides, a hub or a far outlier,
+the statistic is nearly a function of how many points of each block are in x. Its null is then in
+lumps, which no number of moments describes. Given these counts, labels are independent from block
+to block; mean and variance of a R + b L are known, and the rest is nearly normal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import squareform
+from scipy.special import gammaln
+
+from crossedge.null.moments import without_row_effects
+from crossedge.numerics.saddlepoint import log_five_cumulant_tail
+from crossedge.numerics.tails import log_four_moment_tail
+from crossedge.statistics.label_moments import Form, LabelMoments, mean_label_product
+from crossedge.weights import PairWeights
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+MOST_KINDS, MOST_POINTS = 6, 2000
+MOST_COUNTS = 20_000  # ways to divide n_x among the kinds
+EXPLAINED, HALF = 0.3, 0.5  # of the variance: from where on counts matter, and rule
+MISS = 0.08  # of the fourth moment, up to which given the counts a gamma law is near enough
+MORE = 0.5  # excess than that of a gamma law, or less, that is believed
+FAR, MESH = 40.0, 0.05  # standard deviations
+SHARP = 1e-8  # standard deviations that count as none
+
+
+@dataclass(frozen=True)
+class Strata:
+    """All counts that are possible; R and L are those of `LabelMoments`."""
+
+    probability: Floats
+    mean_r: Floats
+    mean_l: Floats
+    variance_r: Floats
+    covariance: Floats
+    variance_l: Floats
+
+    def mean(self, a: float, b: float) -> Floats:
+        return a * self.mean_r + b * self.mean_l
+
+    def variance(self, a: float, b: float) -> Floats:
+        square = a * a * self.variance_r + 2 * a * b * self.covariance + b * b * self.variance_l
+        return np.maximum(square, 0.0)
+
+
+def strata_of(weights: PairWeights, n_x: int, n_y: int) -> list[Strata]:
+    """For two, three ... kinds, as long as their counts can be listed.
+
+    Points are of a kind if their rows of W, less row effects, and their degrees are alike (Ward's
+    clusters).
+    """
+    if not 4 <= weights.n <= MOST_POINTS:
+        return []
+    W = weights.dense().detach()
+    W = W / W.abs().max().clamp(min=1e-300)
+    V, degree = (part.numpy() for part in without_row_effects(W))
+    products = V @ V + np.outer(degree, degree) / len(V)
+    own = np.diag(products)
+    apart = np.sqrt(np.maximum(own[:, None] + own - 2 * products, 0.0))
+    tree = linkage(squareform(apart, checks=False), "ward")
+    found = []
+    for most in range(2, MOST_KINDS + 1):
+        kind = fcluster(tree, most, "maxclust") - 1
+        counts = _counts(np.bincount(kind), n_x)
+        if kind.max() + 1 == most and counts is not None:
+            found.append(stratified(W.numpy(), kind, counts, n_x, n_y))
+    return found
+
+
+def log_mixture_tail(
+    z: torch.Tensor, strata: Sequence[Strata], moments: LabelMoments, form: Form, sign: int
+) -> torch.Tensor | None:
+    """The logarithm of P(sign Z >= z), for a form Z of mean 0 and variance 1.
+
+    A mixture over the counts of laws that differ in mean and variance only. What is left of the
+    known cumulants of Z is theirs: three or four moments where counts explain most of the variance,
+    five cumulants where they do not. None where they explain little, or what is left is far from
+    a gamma law.
+    """
+    law, excess, fifth = moments.law(form), moments.excess(form), moments.fifth_cumulant(form)
+    if not strata or excess is None or fifth is None or not law.std > 0:
+        return None
+    cumulants = sign * float(law.skewness), float(excess), sign * float(fifth)
+    fits = [_fit(one, form, sign, *cumulants) for one in strata]
+    fits = [fit for fit in fits if fit.explained > EXPLAINED and fit.miss < MISS]
+    if not fits:
+        return None
+    best = max(fits, key=lambda fit: fit.explained)
+    half = moments.step(form) / float(law.std) / 2
+    gaps = (float(z) - half - 1e-6 - best.mean) / best.std  # values that are equal count
+    weighty = gaps < max(gaps.min(), 0.0) + FAR
+    tails = best.log_tails(gaps[weighty]) + np.log(best.probability[weighty])
+    return torch.logsumexp(torch.from_numpy(tails), 0).clamp(max=0.0)
+
+
+@dataclass(frozen=True)
+class _Mixture:
+    """Laws given the counts; means and standard deviations in those of the whole."""
+
+    probability: Floats
+    mean: Floats
+    std: Floats
+    skewness: float
+    excess: float
+    fifth: float
+    explained: float
+    miss: float
+
+    def log_tails(self, z: Floats) -> Floats:
+        """Interpolated: the logarithm of a tail bends slowly."""
+        low, high = max(z.min(), -FAR), max(z.max(), -FAR)
+        mesh = np.linspace(low, high, 2 + int((high - low) / MESH))
+        points = torch.from_numpy(mesh)
+        third, fourth, fifth = torch.tensor([self.skewness, self.excess, self.fifth]).double()
+        if self.explained < HALF:
+            tails = log_five_cumulant_tail(points, third, fourth, fifth)
+        else:
+            tails = log_four_moment_tail(points, third, fourth)
+        found: Floats = np.interp(z, mesh, tails.numpy())
+        return found
+
+
+def _fit(
+    one: Strata, form: Form, sign: int, skewness: float, excess: float, fifth: float
+) -> _Mixture:
+    """From the moments of d + s X, where counts decide on d and s, to those of X."""
+    p, mean, variance = one.probability, one.mean(*form), one.variance(*form)
+    centre = p @ mean
+    whole = p @ ((mean - centre) ** 2 + variance)
+    d = sign * (mean - centre) / np.sqrt(whole)
+    s = np.sqrt(np.maximum(variance / whole, SHARP**2))
+    g = float(np.clip((skewness - p @ (d**3 + 3 * d * s**2)) / (p @ s**3), -2.0, 2.0))
+    gamma = p @ (d**4 + 6 * d**2 * s**2 + 4 * g * d * s**3 + (3 + 1.5 * g**2) * s**4)
+    miss = excess + 3 - float(gamma)
+    x = 1.5 * g**2 + float(np.clip(miss / (p @ s**4), -MORE, MORE))
+    rest = d**5 + 10 * d**3 * s**2 + 10 * g * d**2 * s**3 + 5 * (x + 3) * d * s**4
+    y = (fifth + 10 * skewness - p @ rest) / (p @ s**5) - 10 * g
+    return _Mixture(p, d, s, g, x, float(y), float(p @ d**2), abs(miss))
+
+
+def _counts(sizes: Ints, n_x: int) -> Ints | None:
+    """(ways, kinds): how many of each kind are in x, in all ways; None if they are many."""
+    ways, left = np.zeros((1, 0), np.int64), np.array([n_x])
+    for place, size in enumerate(sizes):
+        after = sizes[place + 1 :].sum()
+        low, high = np.maximum(0, left - after), np.minimum(size, left)
+        many = high - low + 1
+        if many.sum() > MOST_COUNTS:
+            return None
+        row = np.repeat(np.arange(len(ways)), many)
+        first = np.repeat(np.cumsum(many) - many, many)
+        count = low[row] + np.arange(len(row)) - first
+        ways, left = np.column_stack([ways[row], count]), left[row] - count
+    return ways
+
+
+def stratified(W: Floats, kind: Ints, counts: Ints, n_x: int, n_y: int) -> Strata:
+    """Means and variances given the counts.
+
+    With labels s_u = m_c + e_u, where m_c is the mean label of u's kind c, sums of e over a kind
+    are 0. So row effects inside a block of W vanish, but for those of a kind with itself, which
+    add to what is linear in e, since e^2 = 1 - m^2 - 2 m e; and the parts that are linear and
+    quadratic in e are not correlated.
+    """
+    sizes, n = np.bincount(kind), len(W)
+    belongs = np.eye(len(sizes))[kind]
+    toward, degree = W @ belongs, W.sum(1)
+    blocks = belongs.T @ toward
+    m = 2 * counts / sizes - 1
+    spread = (1 - m**2) / np.maximum(sizes - 1, 1)  # minus the covariance of two labels of a kind
+    mean_r = np.einsum("wc,cd,wd->w", m, blocks, m) / 2 - spread @ np.diag(blocks) / 2
+    variance_r, covariance, variance_l = np.zeros((3, len(counts)))
+    for c, size in enumerate(sizes):
+        if size == 1:
+            continue
+        own = kind == c
+        rows, degrees = toward[own] - toward[own].mean(0), degree[own] - degree[own].mean()
+        rows[:, c] *= size / (size - 2) if size > 2 else 0.0
+        scale = spread[:, c] * size
+        slopes = m @ (rows.T @ degrees)
+        variance_r += scale * np.einsum("wc,cd,wd->w", m, rows.T @ rows, m)
+        covariance += scale * slopes
+        variance_l += scale * (degrees @ degrees)
+        for d in range(c):
+            block = _centred(W[np.ix_(own, kind == d)])
+            variance_r += scale * spread[:, d] * sizes[d] * (block**2).sum()
+        if size > 3:
+            block = _centred_symmetric(W[np.ix_(own, own)])
+            variance_r += _factors(int(size))[counts[:, c]] * (block**2).sum() / 2
+    log_ways = (gammaln(sizes + 1) - gammaln(counts + 1) - gammaln(sizes - counts + 1)).sum(1)
+    log_all = gammaln(n + 1) - gammaln(n_x + 1) - gammaln(n_y + 1)
+    return Strata(
+        probability=np.exp(log_ways - log_all),
+        mean_r=mean_r,
+        mean_l=m @ (belongs.T @ degree),
+        variance_r=variance_r,
+        covariance=covariance,
+        variance_l=variance_l,
+    )
+
+
+def _centred(block: Floats) -> Floats:
+    centred: Floats = block - block.mean(0) - block.mean(1)[:, None] + block.mean()
+    return centred
+
+
+def _centred_symmetric(block: Floats) -> Floats:
+    """Without row effects, and with a diagonal of 0."""
+    n = len(block)
+    rows = block.sum(1)
+    effect = (rows - rows.sum() / (2 * n - 2)) / (n - 2)
+    rest: Floats = block - effect - effect[:, None]
+    np.fill_diagonal(rest, 0.0)
+    return rest
+
+
+def _factors(size: int) -> Floats:
+    """The variance of a sum over pairs, over that of squared weights, for each count of a kind."""
+    products = [
+        [mean_label_product(k, count, size - count) for k in (2, 4)] for count in range(size + 1)
+    ]
+    return np.array([1 - 2 * two + four for two, four in products])

@@ -1,0 +1,161 @@
+"""Nulls in lumps: clusters, hubs and outliers."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+import crossedge as ce
+from crossedge.distances import matrix_distances
+from crossedge.null.laws import exact_law
+from crossedge.null.moments import label_moments
+from crossedge.null.permutations import permute
+from crossedge.null.pvalues import log_form_tail
+from crossedge.null.strata import _counts, log_mixture_tail, strata_of, stratified
+from crossedge.statistics import STATISTICS
+from crossedge.statistics.label_moments import Form
+from crossedge.weights import DenseWeights
+
+CROSS = STATISTICS["cross"]
+
+
+def symmetric(n, seed=0):
+    W = np.random.default_rng(seed).exponential(size=(n, n))
+    return np.triu(W, 1) + np.triu(W, 1).T
+
+
+def points_of(name, n=100):
+    rng = np.random.default_rng(5)
+    if name == "clusters":
+        sizes = [6 * n // 10, 3 * n // 10, n // 10]
+        return np.repeat([[0.0, 0], [8, 0], [0, 9]], sizes, 0) + 0.3 * rng.normal(size=(n, 2))
+    points = rng.normal(size=(n, 2))
+    if name == "outlier":
+        points[0] += 60
+    return points
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [[0, 0, 0, 0, 1, 1, 2, 0], [0, 0, 0, 0, 0, 1, 1, 1, 1], [0, 1, 2, 3, 3, 3, 3], [0, 0, 1, 1]],
+)
+@pytest.mark.parametrize("n_x", [1, 2, 3])
+def test_moments_given_the_counts(kind, n_x):
+    kind = np.array(kind)
+    n = len(kind)
+    W = symmetric(n)
+    counts = _counts(np.bincount(kind), n_x)
+    found = stratified(W, kind, counts, n_x, n - n_x)
+    values = {}
+    for chosen in itertools.combinations(range(n), n_x):
+        s = -np.ones(n)
+        s[list(chosen)] = 1
+        key = tuple(np.bincount(kind[list(chosen)], minlength=kind.max() + 1))
+        values.setdefault(key, []).append((s @ W @ s / 2, W.sum(1) @ s))
+    ways = sum(len(some) for some in values.values())
+    assert {tuple(count) for count in counts} == set(values)
+    for place, count in enumerate(counts):
+        some = np.array(values[tuple(count)])
+        cov = np.cov(some.T, bias=True)
+        np.testing.assert_allclose(found.probability[place], len(some) / ways)
+        np.testing.assert_allclose(found.mean_r[place], some[:, 0].mean(), atol=1e-12)
+        np.testing.assert_allclose(found.mean_l[place], some[:, 1].mean(), atol=1e-12)
+        np.testing.assert_allclose(found.variance_r[place], cov[0, 0], atol=1e-10)
+        np.testing.assert_allclose(found.covariance[place], cov[0, 1], atol=1e-10)
+        np.testing.assert_allclose(found.variance_l[place], cov[1, 1], atol=1e-10)
+
+
+def test_counts_are_listed_once_or_not_at_all():
+    counts = _counts(np.array([3, 2, 4]), 5)
+    assert len(np.unique(counts, axis=0)) == len(counts)
+    assert (counts.sum(1) == 5).all()
+    assert _counts(np.array([400, 400, 400]), 600) is None
+
+
+@pytest.mark.parametrize("name", ["clusters", "outlier", "normal"])
+def test_parts_make_up_the_whole(name):
+    distances = torch.cdist(*[torch.from_numpy(points_of(name, 40))] * 2)
+    W = ce.SpanningTree(1.0).pairs(matrix_distances(distances.numpy()))
+    moments, largest = label_moments(W, 8, 32), float(W.dense().max())
+    for form in (Form(-0.5, 0.0), Form(0.25, 0.1)):
+        for one in strata_of(W, 8, 32):
+            p, mean = one.probability, one.mean(*form)
+            np.testing.assert_allclose(p.sum(), 1)
+            variance = p @ one.variance(*form) + p @ (mean - p @ mean) ** 2
+            np.testing.assert_allclose(variance * largest**2, float(moments.law(form).std) ** 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "temperature", "n_x"),
+    [("clusters", 0.3, 20), ("clusters", 1.0, 20), ("clusters", 1.0, 50), ("outlier", 100.0, 20)],
+)
+def test_tails_in_lumps_are_those_of_permutations(name, temperature, n_x):
+    points = torch.from_numpy(points_of(name))
+    distances = torch.cdist(points, points)
+    median = float(distances[distances > 0].median())
+    W = ce.NearestNeighbours(5, temperature * median).pairs(matrix_distances(distances.numpy()))
+    moments = label_moments(W, n_x, 100 - n_x, fourth=True)
+    law, form = exact_law(CROSS, moments), CROSS.form(moments)
+    strata = strata_of(W, n_x, 100 - n_x)
+    values = np.sort(permute(W, CROSS, moments, 400_000, 0).values)
+    off = []
+    for level in (0.2, 0.1, 0.03, 0.01, 0.003, 0.001):
+        value = values[int(level * len(values)) - 1]
+        z = (law.mean - value) / law.std
+        with_strata, without = (
+            float(torch.exp(log_form_tail("pearson3", z, moments, form, -1, some))) / level
+            for some in (strata, ())
+        )
+        # the permutations have an error of 5% at 0.001 themselves
+        assert with_strata == pytest.approx(1, abs=0.03 + 0.1 * np.sqrt(1e-3 / level))
+        off.append(abs(without - 1))
+    assert max(off) > 0.05  # five cumulants do not see the lumps
+
+
+def star(n):
+    distances = np.ones((n, n))
+    distances[0] = distances[:, 0] = 0.5
+    np.fill_diagonal(distances, 0.0)
+    return distances
+
+
+@pytest.mark.parametrize("hub_in_small", [True, False])
+def test_the_label_of_a_hub_decides(hub_in_small):
+    """In a star, T is the number of points that are not of the hub's sample."""
+    n, few = 30, 6
+    in_y = np.zeros(n, bool)
+    in_y[:few] = True
+    in_y = in_y if hub_in_small else in_y[::-1]
+    found = ce.two_sample(star(n), in_y, ce.SpanningTree(), distance="precomputed", null="pearson3")
+    assert found.statistic == (n - few if hub_in_small else few)
+    assert found.pvalue == pytest.approx(1.0 if hub_in_small else 1 - few / n, abs=1e-6)
+
+
+def test_points_of_one_kind_leave_it_to_cumulants():
+    W = ce.SpanningTree().pairs(matrix_distances(symmetric(60)))
+    moments = label_moments(W, 30, 30, fourth=True)
+    strata = strata_of(W, 30, 30)
+    form = CROSS.form(moments)
+    assert strata
+    assert log_mixture_tail(torch.tensor(2.0), strata, moments, form, -1) is None
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 6])
+@pytest.mark.parametrize("same", [True, False])
+def test_few_points_and_equal_points(n, same):
+    x = np.zeros((n - 1, 2)) if same else np.random.default_rng(n).normal(size=(n - 1, 2))
+    found = ce.two_sample(x, x[:1] + 0.5, ce.SpanningTree(0.5), null="pearson3")
+    assert 0 < found.pvalue <= 1
+
+
+def test_far_tails_are_finite():
+    W = DenseWeights(torch.from_numpy(np.kron(np.eye(2), np.ones((20, 20))) - np.eye(40)))
+    moments = label_moments(W, 20, 20, fourth=True)
+    form, strata = CROSS.form(moments), strata_of(W, 20, 20)
+    found = [
+        float(log_form_tail("pearson3", torch.tensor(z), moments, form, -1, strata))
+        for z in (-3.0, 0.0, 5.0, 19.0)
+    ]
+    assert np.isfinite(found).all()
+    assert (np.diff(found) <= 0).all()
