@@ -48,6 +48,6 @@ def add_mirror(matrix: Floats, first: int, last: int, out: Floats) -> None:
 
 
 def parts_of_rows(n: int) -> list[tuple[int, int]]:
-    """Ranges of rows for several threads; a small matrix is not worth a second one."""
-    size = max(SIDE, -(-n // (2 * 4 * SIDE)) * SIDE) if n >= 4 * SIDE else n
+    """About eight ranges of rows for several threads; a small matrix is not worth a second one."""
+    size = max(n // (8 * SIDE), 1) * SIDE if n >= 4 * SIDE else n
     return [(first, min(first + size, n)) for first in range(0, n, size)]
