@@ -80,7 +80,7 @@ def main() -> None:
                 W = family(relative * median).pairs(matrix_distances(distances.numpy()))
                 for n_x in (50, 20):
                     moments = label_moments(W, n_x, 100 - n_x, fourth=True)
-                    strata = strata_of(W, n_x, 100 - n_x)
+                    strata = strata_of(W, n_x)
                     values, drawn = smallest_values(W, moments)
                     sizes = f"{n_x} + {100 - n_x}"
                     for null in NULLS:

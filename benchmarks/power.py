@@ -177,7 +177,7 @@ def pvalues(job: tuple[str, int]) -> tuple[str, dict[str, float]]:
     import torch
 
     import crossedge as ce
-    from crossedge.weights.family import median_distance
+    from crossedge.weights.family import median_distances
 
     torch.set_num_threads(1)
     name, repetition = job
@@ -199,7 +199,7 @@ def pvalues(job: tuple[str, int]) -> tuple[str, dict[str, float]]:
     )
     found["tree"], found["5-NN"] = (member.pvalue for member in graphs.members)
     pooled = torch.from_numpy(np.concatenate([x, y]))
-    median = median_distance(torch.cdist(pooled, pooled))
+    (median,) = median_distances(torch.cdist(pooled, pooled))
     widths = [median * 2.0**power for power in range(-5, 2)]
     kernels = ce.two_sample(
         x, y, [ce.GaussianKernel(width) for width in widths], statistic="mmd", **options

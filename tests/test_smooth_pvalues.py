@@ -289,7 +289,7 @@ def test_pearson3_is_right_to_a_tenth_down_to_1e_4(points, family, relative, n_x
     }[family]
     pairs = weights.pairs(matrix_distances(distances.numpy()))
     moments = label_moments(pairs, n_x, n - n_x, fourth=True)
-    form, strata = STATISTICS["cross"].form(moments), strata_of(pairs, n_x, n - n_x)
+    form, strata = STATISTICS["cross"].form(moments), strata_of(pairs, n_x)
     for z, share in shares.items():
         (z,) = as_double(z)
         found = float(torch.exp(log_form_tail("pearson3", z, moments, form, -1, strata)))
@@ -306,7 +306,7 @@ def test_pearson3_is_near_all_labellings_of_few_points(weights, n, n_x):
     drawn = permute(pairs, cross, moments, 1_000_000, 0)
     assert drawn.exact
     values, law = np.sort(drawn.values), exact_law(cross, moments)
-    form, strata = cross.form(moments), strata_of(pairs, n_x, n - n_x)
+    form, strata = cross.form(moments), strata_of(pairs, n_x)
     for level in (0.2, 0.05, 0.01, 0.001):
         value = values[int(level * len(values))]
         z = (law.mean - value) / law.std

@@ -1,10 +1,12 @@
 """Nulls in lumps: clusters, hubs and outliers."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
 import torch
+from scipy.stats import hypergeom
 
 import crossedge as ce
 from crossedge.distances import matrix_distances
@@ -44,24 +46,24 @@ def points_of(name, n=100):
 def test_moments_given_the_counts(kind, n_x):
     kind = np.array(kind)
     n = len(kind)
-    W = symmetric(n)
+    W, degree = symmetric(n), np.random.default_rng(1).normal(size=n)
     counts = _counts(np.bincount(kind), n_x)
-    found = stratified(W, kind, counts, n_x, n - n_x)
+    found = stratified(W, degree, kind, counts)
     values = {}
     for chosen in itertools.combinations(range(n), n_x):
         s = -np.ones(n)
         s[list(chosen)] = 1
         key = tuple(np.bincount(kind[list(chosen)], minlength=kind.max() + 1))
-        values.setdefault(key, []).append((s @ W @ s / 2, W.sum(1) @ s))
+        values.setdefault(key, []).append((s @ W @ s / 2, degree @ s))
     ways = sum(len(some) for some in values.values())
     assert {tuple(count) for count in counts} == set(values)
     for place, count in enumerate(counts):
         some = np.array(values[tuple(count)])
         cov = np.cov(some.T, bias=True)
-        np.testing.assert_allclose(found.probability[place], len(some) / ways)
-        np.testing.assert_allclose(found.mean_r[place], some[:, 0].mean(), atol=1e-12)
+        np.testing.assert_allclose(np.exp(found.log_probability[place]), len(some) / ways)
+        np.testing.assert_allclose(found.mean_t[place], some[:, 0].mean(), atol=1e-12)
         np.testing.assert_allclose(found.mean_l[place], some[:, 1].mean(), atol=1e-12)
-        np.testing.assert_allclose(found.variance_r[place], cov[0, 0], atol=1e-10)
+        np.testing.assert_allclose(found.variance_t[place], cov[0, 0], atol=1e-10)
         np.testing.assert_allclose(found.covariance[place], cov[0, 1], atol=1e-10)
         np.testing.assert_allclose(found.variance_l[place], cov[1, 1], atol=1e-10)
 
@@ -77,13 +79,13 @@ def test_counts_are_listed_once_or_not_at_all():
 def test_parts_make_up_the_whole(name):
     distances = torch.cdist(*[torch.from_numpy(points_of(name, 40))] * 2)
     W = ce.SpanningTree(1.0).pairs(matrix_distances(distances.numpy()))
-    moments, largest = label_moments(W, 8, 32), float(W.dense().max())
+    moments = label_moments(W, 8, 32)
     for form in (Form(-0.5, 0.0), Form(0.25, 0.1)):
-        for one in strata_of(W, 8, 32):
-            p, mean = one.probability, one.mean(*form)
+        for one in strata_of(W, 8):
+            p, mean = np.exp(one.log_probability), one.mean(*moments.in_t_and_l(form))
             np.testing.assert_allclose(p.sum(), 1)
-            variance = p @ one.variance(*form) + p @ (mean - p @ mean) ** 2
-            np.testing.assert_allclose(variance * largest**2, float(moments.law(form).std) ** 2)
+            variance = p @ one.variance(*moments.in_t_and_l(form)) + p @ (mean - p @ mean) ** 2
+            np.testing.assert_allclose(variance, float(moments.law(form).std) ** 2)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +99,7 @@ def test_tails_in_lumps_are_those_of_permutations(name, temperature, n_x):
     W = ce.NearestNeighbours(5, temperature * median).pairs(matrix_distances(distances.numpy()))
     moments = label_moments(W, n_x, 100 - n_x, fourth=True)
     law, form = exact_law(CROSS, moments), CROSS.form(moments)
-    strata = strata_of(W, n_x, 100 - n_x)
+    strata = strata_of(W, n_x)
     values = np.sort(permute(W, CROSS, moments, 400_000, 0).values)
     off = []
     for level in (0.2, 0.1, 0.03, 0.01, 0.003, 0.001):
@@ -135,7 +137,7 @@ def test_the_label_of_a_hub_decides(hub_in_small):
 def test_points_of_one_kind_leave_it_to_cumulants():
     W = ce.SpanningTree().pairs(matrix_distances(symmetric(60)))
     moments = label_moments(W, 30, 30, fourth=True)
-    strata = strata_of(W, 30, 30)
+    strata = strata_of(W, 30)
     form = CROSS.form(moments)
     assert strata
     assert log_mixture_tail(torch.tensor(2.0), strata, moments, form, -1) is None
@@ -152,10 +154,30 @@ def test_few_points_and_equal_points(n, same):
 def test_far_tails_are_finite():
     W = DenseWeights(torch.from_numpy(np.kron(np.eye(2), np.ones((20, 20))) - np.eye(40)))
     moments = label_moments(W, 20, 20, fourth=True)
-    form, strata = CROSS.form(moments), strata_of(W, 20, 20)
+    form, strata = CROSS.form(moments), strata_of(W, 20)
     found = [
         float(log_form_tail("pearson3", torch.tensor(z), moments, form, -1, strata))
         for z in (-3.0, 0.0, 5.0, 19.0)
     ]
     assert np.isfinite(found).all()
     assert (np.diff(found) <= 0).all()
+
+
+@pytest.mark.parametrize("statistic", ["cross", "mmd"])
+@pytest.mark.parametrize("bandwidth", [1.0, 1e3, 1e4, 1e5])
+def test_weights_that_are_nearly_equal(statistic, bandwidth):
+    """Two values only: the null has an atom for each number of ones in x."""
+    x, y = np.zeros((8, 1)), np.concatenate([np.zeros((4, 1)), np.ones((12, 1))])
+    found = ce.two_sample(x, y, ce.GaussianKernel(bandwidth), statistic=statistic, null="pearson3")
+    exact = hypergeom(24, 12, 8).pmf(0)  # none of the ones, or with fewer zeros all ones
+    both = exact + hypergeom(24, 12, 8).pmf(8)
+    assert min(abs(found.pvalue / exact - 1), abs(found.pvalue / both - 1)) < 1e-3
+
+
+def test_probabilities_below_the_range_of_floats():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(650, 2)), rng.normal(size=(650, 2)) + 60
+    found = ce.two_sample(x, y, ce.GaussianKernel(5.0), null="pearson3")
+    # no other division is as extreme, but for the one with x and y exchanged
+    ways = math.lgamma(1301) - 2 * math.lgamma(651)
+    assert found.log_pvalue == pytest.approx(math.log(2) - ways, abs=1.0)

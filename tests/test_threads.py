@@ -1,6 +1,7 @@
 """Blocks of work on several threads, and memory that is used again."""
 
 import multiprocessing
+import signal
 import threading
 import time
 
@@ -135,3 +136,48 @@ def test_memory_from_many_threads():
     torch.set_num_threads(4)
     in_threads(use, range(0, 800, 100))
     torch.set_num_threads(before)
+
+
+def _products_in_child(queue):
+    queue.put(float(torch.ones(600, 600).exp_().sum()))
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_torch_works_in_a_forked_child(team):
+    in_threads(lambda block: block, range(10))
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=_products_in_child, args=(queue,))
+    child.start()
+    try:
+        assert queue.get(timeout=60) > 0
+    finally:
+        child.kill()
+
+
+def test_interrupts_are_not_lost(team):
+    """A timer raises them at any moment of many short calls."""
+    if team == "pool":
+        pytest.skip("Python's own pool may not survive them")
+
+    class Interrupt(KeyboardInterrupt):
+        pass
+
+    def interrupt(*_):
+        raise Interrupt
+
+    def use_for(seconds):
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            assert in_threads(lambda block: block, range(2)) == [0, 1]
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for turn in range(60):
+            signal.setitimer(signal.ITIMER_REAL, 0.0005 + 0.00003 * turn)
+            with pytest.raises(Interrupt):
+                use_for(10)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert in_threads(lambda block: block, range(4)) == [0, 1, 2, 3]

@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"crossedge: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt as stopped:
-        print(f"crossedge: {stopped or 'interrupted'}", file=sys.stderr)
+        print(f"crossedge: {str(stopped) or 'interrupted'}", file=sys.stderr)
         return 130
     return code
 

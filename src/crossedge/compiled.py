@@ -17,8 +17,7 @@ def compiled(function: Loop, *, fused: bool = False, any_order: bool = False) ->
     """Compile a loop over arrays to machine code, kept on disk between runs.
 
     The loop lets go of the interpreter lock, so that `in_threads` can run blocks side by side.
-    Threads are ours rather than numba's: those abort a process that forks or that calls from two
-    threads. (Products of matrices are torch's: after a fork, they need torch.set_num_threads(1).)
+    (numba's own threads abort a process that forks or that calls from two threads.)
     Arguments hold no NaN (the door has seen to that), so smallest and largest may use vector
     instructions; sums keep their order. With `fused`, a * b + c may be rounded once: faster, but
     not everywhere alike, so not for distances that tie. In `any_order`, neither are sums.

@@ -57,7 +57,8 @@ def single_test(
         how = f"all {count} labellings" if drawn.exact else f"{count} random labellings"
         how += ", stopped early" if drawn.stopped else ""
     else:
-        strata = strata_of(pairs, samples.n_x, samples.n_y) if null == "pearson3" else []
+        linear = null == "pearson3" and statistic.form is not None
+        strata = strata_of(pairs, samples.n_x) if linear else []
         log_pvalue = float(smooth_pvalue(statistic, null, within.x, within.y, moments, strata))
         pvalue = max(math.exp(log_pvalue), sys.float_info.min)
         law = law or asymptotic_law(statistic, null, moments)

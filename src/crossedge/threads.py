@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -38,8 +39,8 @@ def in_threads(work: Callable[[Block], Answer], blocks: Sequence[Block]) -> list
     todo = iter(enumerate(blocks))  # its next() is atomic
 
     def drain() -> None:
-        _here.busy = True
         try:
+            _here.busy = True
             for place, block in todo:
                 answers[place] = work(block)
         except BaseException as error:  # the caller's, whichever thread met it
@@ -49,7 +50,7 @@ def in_threads(work: Callable[[Block], Answer], blocks: Sequence[Block]) -> list
         finally:
             _here.busy = False
 
-    if not _in_team(drain, threads):
+    if not _in_team(drain):
         _in_pool(drain, threads)
     if errors:
         raise errors[0]
@@ -60,24 +61,40 @@ _here = threading.local()
 _Task = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
-def _in_team(drain: Callable[[], None], threads: int) -> bool:
-    """Whether OpenMP has done it."""
-    parallel = _openmp()
-    if parallel is None:
+def _in_team(drain: Callable[[], None]) -> bool:
+    """Whether OpenMP has done it.
+
+    With all of torch's threads, since a smaller team would end the others. The caller's part is a
+    plain call: an interrupt inside a callback would be lost.
+    """
+    openmp = _openmp()
+    if openmp is None:
         return False
-    parallel(_Task(lambda _: drain()), None, threads, 0)
+    _used.append(True)
+    task, threads, begun = _Task(lambda _: drain()), torch.get_num_threads(), False
+    start, end = openmp.GOMP_parallel_start, openmp.GOMP_parallel_end
+    try:
+        begun = True  # and no other call before that of the next line: interrupts come after calls
+        start(task, None, threads)
+        drain()
+    finally:
+        if begun:
+            end()
     return True
+
+
+_used: deque[bool] = deque(maxlen=1)
 
 
 @cache
 def _openmp() -> Any:
-    """`GOMP_parallel` of the very library that torch has loaded."""
+    """The very library that torch has loaded, if it speaks the language of GNU's."""
     for library in (Path(torch.__file__).parent / "lib").glob("libtorch_cpu.*"):
         with suppress(OSError, AttributeError):  # no such runtime: Windows, some of the Macs
-            parallel = ctypes.CDLL(str(library)).GOMP_parallel
-            parallel.argtypes = [_Task, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint]
-            parallel.restype = None
-            return parallel
+            openmp = ctypes.CDLL(str(library))
+            openmp.GOMP_parallel_start.argtypes = [_Task, ctypes.c_void_p, ctypes.c_uint]
+            openmp.GOMP_parallel_start.restype = openmp.GOMP_parallel_end.restype = None
+            return openmp
     return None
 
 
@@ -99,8 +116,10 @@ def _pool() -> ThreadPoolExecutor:
 
 
 def _after_fork() -> None:
-    """A child has none of its parent's threads, and OpenMP waits for them for ever."""
+    """A child has none of its parent's threads, and OpenMP would wait for them for ever."""
     global _openmp
+    if _used:
+        torch.set_num_threads(1)
     _openmp = cache(lambda: None)
     _pool.cache_clear()
 

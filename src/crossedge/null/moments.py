@@ -192,7 +192,7 @@ def label_moments(
     large graphs. e1 ... e6 are the means of products of so many distinct labels.
     """
     e1, e2, e3, e4, e5, e6 = (mean_label_product(k, n_x, n_y) for k in range(1, 7))
-    given, unit = weights, _unit(weights)
+    given, unit = weights, unit_of(weights)
     if not isinstance(weights, EdgeList) and unit != 1:
         weights = DenseWeights(weights.matrix / unit)
     s = centred_sums(weights, third=third)
@@ -222,7 +222,7 @@ def label_moments(
     )
 
 
-def _unit(weights: PairWeights) -> float:
+def unit_of(weights: PairWeights) -> float:
     """Fourth powers of weights, summed, must be in range; those of graphs always are."""
     if isinstance(weights, EdgeList):
         return 1.0

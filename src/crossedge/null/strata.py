@@ -3,7 +3,7 @@
 Where W has blocks, as for clusters far apart, or where one point decides, a hub or a far outlier,
 the statistic is nearly a function of how many points of each block are in x. Its null is then in
 lumps, which no number of moments describes. Given these counts, labels are independent from block
-to block; mean and variance of a R + b L are known, and the rest is nearly normal.
+to block; mean and variance of a T + b L are known, and the rest is nearly normal.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.interpolate import CubicSpline
 from scipy.spatial.distance import squareform
 from scipy.special import gammaln
 
-from crossedge.null.moments import without_row_effects
+from crossedge.null.moments import unit_of, without_row_effects
 from crossedge.numerics.saddlepoint import log_five_cumulant_tail
 from crossedge.numerics.tails import log_four_moment_tail
 from crossedge.statistics.label_moments import Form, LabelMoments, mean_label_product
@@ -32,39 +33,39 @@ MOST_COUNTS = 20_000  # ways to divide n_x among the kinds
 EXPLAINED, HALF = 0.3, 0.5  # of the variance: from where on counts matter, and rule
 MISS = 0.08  # of the fourth moment, up to which given the counts a gamma law is near enough
 MORE = 0.5  # excess than that of a gamma law, or less, that is believed
-FAR, MESH = 40.0, 0.05  # standard deviations
-SHARP = 1e-8  # standard deviations that count as none
+SURE, FAR, MESH = -40.0, 40.0, 0.25  # standard deviations
+SHARP = 0.01  # of what rounding may do, the least standard deviation
 
 
 @dataclass(frozen=True)
 class Strata:
-    """All counts that are possible; R and L are those of `LabelMoments`."""
+    """All counts that are possible; T and L are those of `LabelMoments`, about their means."""
 
-    probability: Floats
-    mean_r: Floats
+    log_probability: Floats
+    mean_t: Floats
     mean_l: Floats
-    variance_r: Floats
+    variance_t: Floats
     covariance: Floats
     variance_l: Floats
 
     def mean(self, a: float, b: float) -> Floats:
-        return a * self.mean_r + b * self.mean_l
+        """Of a T + b L."""
+        return a * self.mean_t + b * self.mean_l
 
     def variance(self, a: float, b: float) -> Floats:
-        square = a * a * self.variance_r + 2 * a * b * self.covariance + b * b * self.variance_l
+        square = a * a * self.variance_t + 2 * a * b * self.covariance + b * b * self.variance_l
         return np.maximum(square, 0.0)
 
 
-def strata_of(weights: PairWeights, n_x: int, n_y: int) -> list[Strata]:
+def strata_of(weights: PairWeights, n_x: int) -> list[Strata]:
     """For two, three ... kinds, as long as their counts can be listed.
 
-    Points are of a kind if their rows of W, less row effects, and their degrees are alike (Ward's
-    clusters).
+    Points are of a kind if their rows of V, the weights without row effects, and their degrees are
+    alike (Ward's clusters).
     """
     if not 4 <= weights.n <= MOST_POINTS:
         return []
-    W = weights.dense().detach()
-    W = W / W.abs().max().clamp(min=1e-300)
+    W = weights.dense().detach() / unit_of(weights)
     V, degree = (part.numpy() for part in without_row_effects(W))
     products = V @ V + np.outer(degree, degree) / len(V)
     own = np.diag(products)
@@ -75,7 +76,7 @@ def strata_of(weights: PairWeights, n_x: int, n_y: int) -> list[Strata]:
         kind = fcluster(tree, most, "maxclust") - 1
         counts = _counts(np.bincount(kind), n_x)
         if kind.max() + 1 == most and counts is not None:
-            found.append(stratified(W.numpy(), kind, counts, n_x, n_y))
+            found.append(stratified(V, degree, kind, counts))
     return found
 
 
@@ -89,19 +90,24 @@ def log_mixture_tail(
     five cumulants where they do not. None where they explain little, or what is left is far from
     a gamma law.
     """
-    law, excess, fifth = moments.law(form), moments.excess(form), moments.fifth_cumulant(form)
-    if not strata or excess is None or fifth is None or not law.std > 0:
+    if not strata:
         return None
+    law, excess, fifth = moments.law(form), moments.excess(form), moments.fifth_cumulant(form)
+    std = float(law.std)
+    if excess is None or fifth is None or not std > 0:
+        return None
+    in_t_and_l = moments.in_t_and_l(form)
     cumulants = sign * float(law.skewness), float(excess), sign * float(fifth)
-    fits = [_fit(one, form, sign, *cumulants) for one in strata]
+    fits = [_fit(one, in_t_and_l, sign, std / moments.unit, *cumulants) for one in strata]
     fits = [fit for fit in fits if fit.explained > EXPLAINED and fit.miss < MISS]
     if not fits:
         return None
     best = max(fits, key=lambda fit: fit.explained)
-    half = moments.step(form) / float(law.std) / 2
-    gaps = (float(z) - half - 1e-6 - best.mean) / best.std  # values that are equal count
-    weighty = gaps < max(gaps.min(), 0.0) + FAR
-    tails = best.log_tails(gaps[weighty]) + np.log(best.probability[weighty])
+    # values that are equal but for rounding count
+    rounding = max(1e-6, 4e-14 * abs(float(moments.total)) * (abs(form.a) + abs(form.b)) / std)
+    gaps = float(z) - moments.step(form) / std / 2 - rounding - best.mean
+    gaps = gaps / np.maximum(best.std, SHARP * rounding)
+    tails = best.log_tails(gaps) + best.log_probability
     return torch.logsumexp(torch.from_numpy(tails), 0).clamp(max=0.0)
 
 
@@ -109,7 +115,7 @@ def log_mixture_tail(
 class _Mixture:
     """Laws given the counts; means and standard deviations in those of the whole."""
 
-    probability: Floats
+    log_probability: Floats
     mean: Floats
     std: Floats
     skewness: float
@@ -119,8 +125,8 @@ class _Mixture:
     miss: float
 
     def log_tails(self, z: Floats) -> Floats:
-        """Interpolated: the logarithm of a tail bends slowly."""
-        low, high = max(z.min(), -FAR), max(z.max(), -FAR)
+        """Interpolated, since the logarithm of a tail bends slowly; 0 and -inf beyond all doubt."""
+        low, high = max(z.min(), SURE), max(z.min(), 0.0) + FAR
         mesh = np.linspace(low, high, 2 + int((high - low) / MESH))
         points = torch.from_numpy(mesh)
         third, fourth, fifth = torch.tensor([self.skewness, self.excess, self.fifth]).double()
@@ -128,26 +134,24 @@ class _Mixture:
             tails = log_five_cumulant_tail(points, third, fourth, fifth)
         else:
             tails = log_four_moment_tail(points, third, fourth)
-        found: Floats = np.interp(z, mesh, tails.numpy())
-        return found
+        within: Floats = CubicSpline(mesh, tails.numpy())(np.clip(z, low, high))
+        return np.where(z > high, -np.inf, within)
 
 
 def _fit(
-    one: Strata, form: Form, sign: int, skewness: float, excess: float, fifth: float
+    one: Strata, form: Form, sign: int, std: float, skewness: float, excess: float, fifth: float
 ) -> _Mixture:
     """From the moments of d + s X, where counts decide on d and s, to those of X."""
-    p, mean, variance = one.probability, one.mean(*form), one.variance(*form)
-    centre = p @ mean
-    whole = p @ ((mean - centre) ** 2 + variance)
-    d = sign * (mean - centre) / np.sqrt(whole)
-    s = np.sqrt(np.maximum(variance / whole, SHARP**2))
+    p = np.exp(one.log_probability)
+    d, s = sign * one.mean(*form) / std, np.sqrt(one.variance(*form)) / std
+    d, s = d - p @ d, np.maximum(s, 1e-9)
     g = float(np.clip((skewness - p @ (d**3 + 3 * d * s**2)) / (p @ s**3), -2.0, 2.0))
     gamma = p @ (d**4 + 6 * d**2 * s**2 + 4 * g * d * s**3 + (3 + 1.5 * g**2) * s**4)
     miss = excess + 3 - float(gamma)
     x = 1.5 * g**2 + float(np.clip(miss / (p @ s**4), -MORE, MORE))
     rest = d**5 + 10 * d**3 * s**2 + 10 * g * d**2 * s**3 + 5 * (x + 3) * d * s**4
     y = (fifth + 10 * skewness - p @ rest) / (p @ s**5) - 10 * g
-    return _Mixture(p, d, s, g, x, float(y), float(p @ d**2), abs(miss))
+    return _Mixture(one.log_probability, d, s, g, x, float(y), float(p @ d**2), abs(miss))
 
 
 def _counts(sizes: Ints, n_x: int) -> Ints | None:
@@ -166,22 +170,22 @@ def _counts(sizes: Ints, n_x: int) -> Ints | None:
     return ways
 
 
-def stratified(W: Floats, kind: Ints, counts: Ints, n_x: int, n_y: int) -> Strata:
+def stratified(V: Floats, degree: Floats, kind: Ints, counts: Ints) -> Strata:
     """Means and variances given the counts.
 
     With labels s_u = m_c + e_u, where m_c is the mean label of u's kind c, sums of e over a kind
-    are 0. So row effects inside a block of W vanish, but for those of a kind with itself, which
+    are 0. So row effects inside a block of V vanish, but for those of a kind with itself, which
     add to what is linear in e, since e^2 = 1 - m^2 - 2 m e; and the parts that are linear and
     quadratic in e are not correlated.
     """
-    sizes, n = np.bincount(kind), len(W)
+    sizes, n, n_x = np.bincount(kind), len(V), counts[0].sum()
     belongs = np.eye(len(sizes))[kind]
-    toward, degree = W @ belongs, W.sum(1)
+    toward = V @ belongs
     blocks = belongs.T @ toward
     m = 2 * counts / sizes - 1
     spread = (1 - m**2) / np.maximum(sizes - 1, 1)  # minus the covariance of two labels of a kind
-    mean_r = np.einsum("wc,cd,wd->w", m, blocks, m) / 2 - spread @ np.diag(blocks) / 2
-    variance_r, covariance, variance_l = np.zeros((3, len(counts)))
+    mean_t = np.einsum("wc,cd,wd->w", m, blocks, m) / 2 - spread @ np.diag(blocks) / 2
+    variance_t, covariance, variance_l = np.zeros((3, len(counts)))
     for c, size in enumerate(sizes):
         if size == 1:
             continue
@@ -190,22 +194,22 @@ def stratified(W: Floats, kind: Ints, counts: Ints, n_x: int, n_y: int) -> Strat
         rows[:, c] *= size / (size - 2) if size > 2 else 0.0
         scale = spread[:, c] * size
         slopes = m @ (rows.T @ degrees)
-        variance_r += scale * np.einsum("wc,cd,wd->w", m, rows.T @ rows, m)
+        variance_t += scale * np.einsum("wc,cd,wd->w", m, rows.T @ rows, m)
         covariance += scale * slopes
         variance_l += scale * (degrees @ degrees)
         for d in range(c):
-            block = _centred(W[np.ix_(own, kind == d)])
-            variance_r += scale * spread[:, d] * sizes[d] * (block**2).sum()
+            block = _centred(V[np.ix_(own, kind == d)])
+            variance_t += scale * spread[:, d] * sizes[d] * (block**2).sum()
         if size > 3:
-            block = _centred_symmetric(W[np.ix_(own, own)])
-            variance_r += _factors(int(size))[counts[:, c]] * (block**2).sum() / 2
+            block = _centred_symmetric(V[np.ix_(own, own)])
+            variance_t += _factors(int(size))[counts[:, c]] * (block**2).sum() / 2
     log_ways = (gammaln(sizes + 1) - gammaln(counts + 1) - gammaln(sizes - counts + 1)).sum(1)
-    log_all = gammaln(n + 1) - gammaln(n_x + 1) - gammaln(n_y + 1)
+    log_all = gammaln(n + 1) - gammaln(n_x + 1) - gammaln(n - n_x + 1)
     return Strata(
-        probability=np.exp(log_ways - log_all),
-        mean_r=mean_r,
+        log_probability=log_ways - log_all,
+        mean_t=mean_t,
         mean_l=m @ (belongs.T @ degree),
-        variance_r=variance_r,
+        variance_t=variance_t,
         covariance=covariance,
         variance_l=variance_l,
     )

@@ -18,7 +18,7 @@ import torch
 
 Floats = npt.NDArray[np.float64]
 
-KEPT = 256 << 20  # bytes that may wait
+KEPT, MOST = 256 << 20, 64  # bytes, and blocks, that may wait
 LARGE = 1 << 17  # others are cheap
 LINE = 64
 
@@ -46,9 +46,11 @@ class _Lease:
         }
 
     def __del__(self) -> None:
+        if self.block.size > KEPT:
+            return
         _waiting.appendleft(self.block)
         with suppress(IndexError):  # another thread was faster
-            while sum(block.size for block in tuple(_waiting)) > KEPT:
+            while len(_waiting) > MOST or sum(block.size for block in tuple(_waiting)) > KEPT:
                 _waiting.pop()
 
 
@@ -62,12 +64,9 @@ _waiting: deque[_Block] = deque()  # the latest first
 
 
 def _taken(size: int) -> _Block:
-    for _ in range(len(_waiting)):
-        try:
-            block = _waiting.popleft()
-        except IndexError:  # another thread was faster
-            break
+    for block in tuple(_waiting):
         if block.size == size:
-            return block
-        _waiting.append(block)
+            with suppress(ValueError):  # another thread was faster
+                _waiting.remove(block)
+                return block
     return _Block(size)

@@ -16,7 +16,7 @@ from crossedge.compiled import compiled, compiled_fused
 
 Floats = npt.NDArray[np.float64]
 
-TILE = 128  # columns of long rows that are copied aside at a time
+TILE = 128  # columns that are mirrored at a time
 
 
 @compiled

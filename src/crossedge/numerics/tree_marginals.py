@@ -25,6 +25,7 @@ from crossedge.numerics.random_trees import draw_tree
 from crossedge.numerics.star_mesh import PANEL, Mesh, empty_padded, padded, solve, tangent_of
 from crossedge.threads import in_threads
 
+LARGEST = float(np.finfo(np.float64).max)  # finite, so that 0 times it is 0
 RANGE = 600.0  # conductances down to e^-600 are safe as plain doubles
 
 
@@ -90,7 +91,7 @@ def tree_marginals(
     The marginals are written.
     """
     if float(distances.max()) <= RANGE * temperature:
-        n, per = len(distances), 0.5 / temperature
+        n, per = len(distances), min(0.5 / temperature, LARGEST)
         weight, d, target = empty_padded(n), distances.numpy(), out.numpy()
         w = weight.numpy()
         in_threads(lambda rows: _conductances(*rows, d, per, w, target), parts_of_rows(n))

@@ -68,7 +68,8 @@ class LabelMoments:
         n = self.n_x + self.n_y
         return (self.n_x - self.n_y) / (n - 2) if n > 2 else 0.0
 
-    def _in_t_and_l(self, form: Form) -> Form:
+    def in_t_and_l(self, form: Form) -> Form:
+        """A R + b L as a form of T and L."""
         b = form.b + form.a * self.slope
         return Form(form.a, b if abs(b) > 1e-12 * abs(form.b) else 0.0)
 
@@ -82,7 +83,7 @@ class LabelMoments:
 
     def law(self, form: Form) -> Law:
         mean = form.a * self.mean_r + form.b * self.mean_l
-        a, b = self._in_t_and_l(form)
+        a, b = self.in_t_and_l(form)
         variance = a**2 * self.tt + b**2 * self.ll
         varies = variance.detach() > (a**2 + b**2) * self.noise
         safe = torch.where(varies, variance, 1.0)
@@ -104,7 +105,7 @@ class LabelMoments:
 
     def excess(self, form: Form) -> torch.Tensor | None:
         """The excess kurtosis of a form in T or in R alone, where the fourth moment is known."""
-        a, b = self._in_t_and_l(form)
+        a, b = self.in_t_and_l(form)
         fourth = self.tttt if b == 0 else self.rrrr if form.b == 0 else None
         if fourth is None:
             return None
@@ -116,7 +117,7 @@ class LabelMoments:
         """Of a form divided by its standard deviation, where it is known."""
         if self.fifth is None:
             return None
-        a, b = self._in_t_and_l(form)
+        a, b = self.in_t_and_l(form)
         variance = a**2 * self.tt + b**2 * self.ll
         varies = variance.detach() > (a**2 + b**2) * self.noise
         powers = self.fifth.new_tensor([a ** (5 - k) * b**k for k in range(6)])
