@@ -106,8 +106,9 @@ class _TakeOut:
             return _climb(self.weight, _block(self.ladder, start, stop, 0, stop - start), start)
         middle = (start + stop) // 2
         self.run(middle, stop)
-        columns = _mirror(self.weight, middle, stop, 0, middle).contiguous()
-        _add_product(self.weight, columns, columns / self.total[middle:stop], start)
+        columns = _copy(_mirror(self.weight, middle, stop, 0, middle))
+        shares = torch.div(columns, self.total[middle:stop], out=empty(*columns.shape))
+        _add_product(self.weight, columns, shares, start)
         return self.run(start, middle)
 
 
@@ -128,12 +129,17 @@ class _TakeOutTangent:
             return _climb(self.d_weight, ladder, start)
         middle = (start + stop) // 2
         self.run(middle, stop)
-        shares = _mirror(self.mesh.share, middle, stop, 0, middle).contiguous()
-        changes = _mirror(self.d_weight, middle, stop, 0, middle).contiguous()
+        shares = _copy(_mirror(self.mesh.share, middle, stop, 0, middle))
+        changes = _copy(_mirror(self.d_weight, middle, stop, 0, middle))
         # d(w_i w_j / s) = (dw_i - ds p_i / 2) p_j + p_i (dw_j - ds p_j / 2)
         changes.addcmul_(shares, self.d_total[middle:stop], value=-0.5)
-        _add_product(self.d_weight, changes, shares, start)
-        _add_product(self.d_weight, shares, changes, start)
+        if start:
+            left = _block(self.d_weight, start, middle, 0, start)
+            left.addmm_(changes[start:], shares[:start].T)
+            left.addmm_(shares[start:], changes[:start].T)
+        size = middle - start
+        half = torch.mm(changes[start:], shares[start:].T, out=empty(size, size))
+        _block(self.d_weight, start, middle, start, middle).add_(half).add_(half.T)
         return self.run(start, middle)
 
 
@@ -217,7 +223,12 @@ def _climb(matrix: torch.Tensor, ladder: torch.Tensor, start: int) -> None:
     """Add ladder times the rows of its panel to them, left of the panel."""
     if start:
         rows = _block(matrix, start, start + len(ladder), 0, start)
-        rows.addmm_(ladder, rows.clone())
+        rows.addmm_(ladder, _copy(rows))
+
+
+def _copy(matrix: torch.Tensor) -> torch.Tensor:
+    """With rows one after another, in memory that was used before."""
+    return empty(*matrix.shape).copy_(matrix)
 
 
 def _block(matrix: torch.Tensor, row: int, end_row: int, column: int, end: int) -> torch.Tensor:
