@@ -1,3 +1,8 @@
+import os
+
+# several workers share the cores: threads that wait shall sleep, not spin
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # read when torch is imported
+
 import matplotlib
 import pytest
 import torch
