@@ -419,3 +419,11 @@ def test_a_kept_loss_keeps_no_matrices():
         assert not getattr(function, "found", None)
         following = [step for step, _ in function.next_functions if step is not None]
         function = following[0] if following else None
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_equal_points_at_the_end_of_the_range(family):
+    """1 / temperature is no longer a double."""
+    distances = torch.zeros(6, 6, dtype=torch.float64)
+    W = family(1e-310)(distances)
+    assert_relatively_close(W, family(1.0)(distances), 1e-12)

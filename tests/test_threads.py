@@ -75,22 +75,28 @@ def test_from_several_threads_at_once(team):
     assert found == {name: [190 + 20 * name] * 20 for name in range(3)}
 
 
-def _in_child(queue):
+def answer_of_child(work):
+    """What a forked process answers."""
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=lambda: queue.put(work()))
+    child.start()
+    try:
+        return queue.get(timeout=60)
+    finally:
+        child.kill()
+
+
+def threads_of_its_own():
     torch.set_num_threads(2)
-    queue.put(in_threads(lambda block: block + 1, range(10)))
+    return in_threads(lambda block: block + 1, range(10))
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
-def test_a_forked_child_has_threads_of_its_own(team):
+def test_a_forked_child_works(team):
     in_threads(lambda block: block, range(10))
-    context = multiprocessing.get_context("fork")
-    queue = context.Queue()
-    child = context.Process(target=_in_child, args=(queue,))
-    child.start()
-    try:
-        assert queue.get(timeout=60) == list(range(1, 11))
-    finally:
-        child.kill()
+    assert answer_of_child(threads_of_its_own) == list(range(1, 11))
+    assert answer_of_child(lambda: float(torch.ones(600, 600).exp_().sum())) > 0
 
 
 SIZE = 400
@@ -136,23 +142,6 @@ def test_memory_from_many_threads():
     torch.set_num_threads(4)
     in_threads(use, range(0, 800, 100))
     torch.set_num_threads(before)
-
-
-def _products_in_child(queue):
-    queue.put(float(torch.ones(600, 600).exp_().sum()))
-
-
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
-def test_torch_works_in_a_forked_child(team):
-    in_threads(lambda block: block, range(10))
-    context = multiprocessing.get_context("fork")
-    queue = context.Queue()
-    child = context.Process(target=_products_in_child, args=(queue,))
-    child.start()
-    try:
-        assert queue.get(timeout=60) > 0
-    finally:
-        child.kill()
 
 
 def test_interrupts_are_not_lost(team):

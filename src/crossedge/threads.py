@@ -11,7 +11,6 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -67,23 +66,22 @@ def _in_team(drain: Callable[[], None]) -> bool:
     With all of torch's threads, since a smaller team would end the others. The caller's part is a
     plain call: an interrupt inside a callback would be lost.
     """
+    global _used
     openmp = _openmp()
     if openmp is None:
         return False
-    _used.append(True)
-    task, threads, begun = _Task(lambda _: drain()), torch.get_num_threads(), False
+    _used = True
+    task, threads = _Task(lambda _: drain()), torch.get_num_threads()
     start, end = openmp.GOMP_parallel_start, openmp.GOMP_parallel_end
     try:
-        begun = True  # and no other call before that of the next line: interrupts come after calls
-        start(task, None, threads)
+        start(task, None, threads)  # the first call here, since interrupts come after calls
         drain()
     finally:
-        if begun:
-            end()
+        end()
     return True
 
 
-_used: deque[bool] = deque(maxlen=1)
+_used = False
 
 
 @cache

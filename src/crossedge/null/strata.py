@@ -201,7 +201,7 @@ def stratified(V: Floats, degree: Floats, kind: Ints, counts: Ints) -> Strata:
             block = _centred(V[np.ix_(own, kind == d)])
             variance_t += scale * spread[:, d] * sizes[d] * (block**2).sum()
         if size > 3:
-            block = _centred_symmetric(V[np.ix_(own, own)])
+            block = without_row_effects(torch.from_numpy(V[np.ix_(own, own)]))[0].numpy()
             variance_t += _factors(int(size))[counts[:, c]] * (block**2).sum() / 2
     log_ways = (gammaln(sizes + 1) - gammaln(counts + 1) - gammaln(sizes - counts + 1)).sum(1)
     log_all = gammaln(n + 1) - gammaln(n_x + 1) - gammaln(n - n_x + 1)
@@ -218,16 +218,6 @@ def stratified(V: Floats, degree: Floats, kind: Ints, counts: Ints) -> Strata:
 def _centred(block: Floats) -> Floats:
     centred: Floats = block - block.mean(0) - block.mean(1)[:, None] + block.mean()
     return centred
-
-
-def _centred_symmetric(block: Floats) -> Floats:
-    """Without row effects, and with a diagonal of 0."""
-    n = len(block)
-    rows = block.sum(1)
-    effect = (rows - rows.sum() / (2 * n - 2)) / (n - 2)
-    rest: Floats = block - effect - effect[:, None]
-    np.fill_diagonal(rest, 0.0)
-    return rest
 
 
 def _factors(size: int) -> Floats:

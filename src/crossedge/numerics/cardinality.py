@@ -76,7 +76,7 @@ def _k_smallest(row: Floats, itself: int, smallest: Floats, places: npt.NDArray[
     smallest[:] = np.inf
     for first in range(0, len(row), PART):
         part = row[first : first + PART]
-        if _least(part) < smallest[k - 1]:
+        if least_of(part) < smallest[k - 1]:
             for at in range(len(part)):
                 if part[at] < smallest[k - 1] and first + at != itself:
                     rank = k - 1
@@ -89,7 +89,7 @@ def _k_smallest(row: Floats, itself: int, smallest: Floats, places: npt.NDArray[
 
 
 @compiled
-def _least(values: Floats) -> float:
+def least_of(values: Floats) -> float:
     least = np.inf
     for value in values:
         least = min(least, value)

@@ -7,14 +7,13 @@ import numpy.typing as npt
 
 from crossedge.compiled import compiled, compiled_fused, compiled_sum
 from crossedge.distances import COLD, TIE
+from crossedge.numerics.cardinality import LARGEST, LEAST_POSITIVE, least_of
 from crossedge.numerics.exponential import decay_of
 from crossedge.numerics.mirror import SIDE, add_mirror, mirrored
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-LEAST_POSITIVE = 5e-324
-LARGEST = float(np.finfo(np.float64).max)  # finite, so that 0 times it is 0
 PART = 64  # of a row
 
 
@@ -58,20 +57,12 @@ def _nearest(row: Floats, itself: int) -> int:
                 if first + j != itself:
                     smallest = min(smallest, part[j])
         else:
-            smallest = _least(part)
+            smallest = least_of(part)
         if smallest < least:
             least, place = smallest, first
     while row[place] != least or place == itself:
         place += 1
     return place
-
-
-@compiled
-def _least(values: Floats) -> float:
-    least = np.inf
-    for value in values:
-        least = min(least, value)
-    return least
 
 
 @compiled_sum

@@ -16,6 +16,7 @@ from crossedge.numerics.banded_star_mesh import (
     solve_banded,
     tangent_of_banded,
 )
+from crossedge.numerics.cardinality import LARGEST
 from crossedge.numerics.exponential import decay_of
 from crossedge.numerics.leaves import Floats, Ints
 from crossedge.numerics.memory import empty
@@ -25,7 +26,6 @@ from crossedge.numerics.random_trees import draw_tree
 from crossedge.numerics.star_mesh import PANEL, Mesh, empty_padded, padded, solve, tangent_of
 from crossedge.threads import in_threads
 
-LARGEST = float(np.finfo(np.float64).max)  # finite, so that 0 times it is 0
 RANGE = 600.0  # conductances down to e^-600 are safe as plain doubles
 
 
