@@ -96,7 +96,8 @@ def threads_of_its_own():
 def test_a_forked_child_works(team):
     in_threads(lambda block: block, range(10))
     assert answer_of_child(threads_of_its_own) == list(range(1, 11))
-    assert answer_of_child(lambda: float(torch.ones(600, 600).exp_().sum())) > 0
+    if team == "openmp":  # else torch in a child is as torch is: it hangs if its parent had threads
+        assert answer_of_child(lambda: float(torch.ones(600, 600).exp_().sum())) > 0
 
 
 SIZE = 400
@@ -149,7 +150,7 @@ def test_interrupts_are_not_lost(team):
     if team == "pool":
         pytest.skip("Python's own pool may not survive them")
 
-    class Interrupt(KeyboardInterrupt):
+    class Interrupt(BaseException):
         pass
 
     def interrupt(*_):
@@ -163,8 +164,8 @@ def test_interrupts_are_not_lost(team):
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
         for turn in range(60):
-            signal.setitimer(signal.ITIMER_REAL, 0.0005 + 0.00003 * turn)
             with pytest.raises(Interrupt):
+                signal.setitimer(signal.ITIMER_REAL, 0.0005 + 0.00003 * turn)
                 use_for(10)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
