@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-import calibration
 import crossedge as ce
 from calibration import ratios, smallest_values
 from crossedge.distances import matrix_distances
@@ -16,18 +15,21 @@ FAMILIES = {"tree": ce.SpanningTree, "3-NN": lambda t: ce.NearestNeighbours(3, t
 
 
 def samples():
-    rng = np.random.default_rng(20261116)
-    centres = 5 * rng.normal(size=(5, 4))[np.arange(120) % 5]
+    rng = np.random.default_rng(20261117)
+    angle, radius = 2 * np.pi * rng.random(100), np.arange(100) % 2 + 1.0
+    rings = radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], 1)
+    uneven = np.repeat(np.arange(8), [30, 24, 18, 14, 10, 7, 5, 2])
     return {
-        "5 clusters, 4-d, n = 120": centres + 0.5 * rng.normal(size=(120, 4)),
-        "lognormal, 3-d, n = 80": np.exp(rng.normal(size=(80, 3))),
-        "Student t3, 2-d, n = 60": rng.standard_t(3, size=(60, 2)),
-        "uniform, 6-d, n = 100": rng.random((100, 6)),
+        "two rings, 2-d, n = 100": rings + 0.1 * rng.normal(size=(100, 2)),
+        "8 uneven clusters, 3-d, n = 110": (4 * rng.normal(size=(8, 3)))[uneven]
+        + 0.5 * rng.normal(size=(110, 3)),
+        "Laplace, 10-d, n = 90": rng.laplace(size=(90, 10)),
+        "Pareto 2, 2-d, n = 80": rng.pareto(2, size=(80, 2)),
+        "Poisson 2, 3-d, n = 100": rng.poisson(2, size=(100, 3)).astype(float),
     }
 
 
 def main() -> None:
-    calibration.PARTS = 3
     for title, points in samples().items():
         distances = torch.cdist(*[torch.from_numpy(points)] * 2)
         median, n = float(distances[distances > 0].median()), len(points)

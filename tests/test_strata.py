@@ -14,7 +14,14 @@ from crossedge.null.laws import exact_law
 from crossedge.null.moments import label_moments
 from crossedge.null.permutations import permute
 from crossedge.null.pvalues import log_form_tail
-from crossedge.null.strata import _counts, log_mixture_tail, strata_of, stratified
+from crossedge.null.strata import (
+    MOST_COUNTS,
+    _counts,
+    _ways,
+    log_mixture_tail,
+    strata_of,
+    stratified,
+)
 from crossedge.statistics import STATISTICS
 from crossedge.statistics.label_moments import Form
 from crossedge.weights import DenseWeights
@@ -68,11 +75,34 @@ def test_moments_given_the_counts(kind, n_x):
         np.testing.assert_allclose(found.variance_l[place], cov[1, 1], atol=1e-10)
 
 
-def test_counts_are_listed_once_or_not_at_all():
-    counts = _counts(np.array([3, 2, 4]), 5)
-    assert len(np.unique(counts, axis=0)) == len(counts)
-    assert (counts.sum(1) == 5).all()
-    assert _counts(np.array([400, 400, 400]), 600) is None
+@pytest.mark.parametrize("n_x", [1, 5, 8])
+def test_counts_are_listed_once(n_x):
+    sizes = np.array([3, 2, 4])
+    counts = _counts(sizes, n_x)
+    assert len(np.unique(counts, axis=0)) == len(counts) == _ways(sizes, n_x)
+    assert (counts.sum(1) == n_x).all()
+    assert (counts <= sizes).all()
+
+
+@pytest.mark.parametrize("n", [60, 400])
+def test_more_kinds_explain_more_and_can_be_listed(n):
+    distances = torch.cdist(*[torch.from_numpy(points_of("normal", n))] * 2)
+    W = ce.SpanningTree(0.3).pairs(matrix_distances(distances.numpy()))
+    found = [np.exp(one.log_probability) @ one.mean_t**2 for one in strata_of(W, n // 2)]
+    assert len(found) > 1
+    assert found == sorted(found, reverse=True)
+    assert all(len(one.log_probability) <= MOST_COUNTS for one in strata_of(W, n // 2))
+
+
+@pytest.mark.parametrize(
+    "weights", [ce.SpanningTree(0.5), ce.NearestNeighbours(2), ce.GaussianKernel(1.0)]
+)
+def test_few_points_are_kinds_of_their_own(weights):
+    """Then all labellings are listed, and nothing is left to a law."""
+    x, y = np.random.default_rng(3).normal(size=(2, 7, 2))
+    y[:, 0] += 1.5
+    smooth = ce.two_sample(x, y, weights, null="pearson3")
+    assert smooth.pvalue == pytest.approx(ce.two_sample(x, y, weights).pvalue)
 
 
 @pytest.mark.parametrize("name", ["clusters", "outlier", "normal"])

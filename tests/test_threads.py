@@ -156,8 +156,9 @@ def test_interrupts_are_not_lost(team):
     def interrupt(*_):
         raise Interrupt
 
-    def use_for(seconds):
-        deadline = time.monotonic() + seconds
+    def use_until_interrupted(after):
+        signal.setitimer(signal.ITIMER_REAL, after)
+        deadline = time.monotonic() + 10
         while time.monotonic() < deadline:
             assert in_threads(lambda block: block, range(2)) == [0, 1]
 
@@ -165,8 +166,7 @@ def test_interrupts_are_not_lost(team):
     try:
         for turn in range(60):
             with pytest.raises(Interrupt):
-                signal.setitimer(signal.ITIMER_REAL, 0.0005 + 0.00003 * turn)
-                use_for(10)
+                use_until_interrupted(0.0005 + 0.00003 * turn)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

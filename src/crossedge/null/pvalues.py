@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import torch
 
@@ -28,7 +28,7 @@ def log_form_tail(
     moments: LabelMoments,
     form: Form,
     sign: int = 1,
-    strata: Sequence[Strata] = (),
+    strata: Iterable[Strata] = (),
 ) -> torch.Tensor:
     """The same for sign times a form of the within-sums, with all that is known of its law.
 
@@ -56,7 +56,7 @@ def smooth_pvalue(
     x: torch.Tensor,
     y: torch.Tensor,
     moments: LabelMoments,
-    strata: Sequence[Strata] = (),
+    strata: Iterable[Strata] = (),
 ) -> torch.Tensor:
     """The logarithm of p, by the normal, chi-square or gamma law with the exact moments.
 

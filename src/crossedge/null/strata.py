@@ -8,8 +8,10 @@ to block; mean and variance of a T + b L are known, and the rest is nearly norma
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import reduce
+from itertools import takewhile
 
 import numpy as np
 import numpy.typing as npt
@@ -28,9 +30,9 @@ from crossedge.weights import PairWeights
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-MOST_KINDS, MOST_POINTS = 6, 2000
+MOST_KINDS, MOST_POINTS = 16, 2000
 MOST_COUNTS = 20_000  # ways to divide n_x among the kinds
-EXPLAINED, HALF = 0.3, 0.5  # of the variance: from where on counts matter, and rule
+EXPLAINED, MOSTLY = 0.3, 0.8  # of the variance: from where on counts matter, and rule
 MISS = 0.08  # of the fourth moment, up to which given the counts a gamma law is near enough
 MORE = 0.5  # excess than that of a gamma law, or less, that is believed
 SURE, FAR, MESH = -40.0, 40.0, 0.25  # standard deviations
@@ -57,31 +59,40 @@ class Strata:
         return np.maximum(square, 0.0)
 
 
-def strata_of(weights: PairWeights, n_x: int) -> list[Strata]:
-    """For two, three ... kinds, as long as their counts can be listed.
+class Stratifications:
+    """Of the same points, by the most kinds of which the counts can be listed, and by fewer.
 
     Points are of a kind if their rows of V, the weights without row effects, and their degrees are
-    alike (Ward's clusters).
+    alike (Ward's clusters). Fewer kinds explain less, and are seldom asked for.
     """
-    if not 4 <= weights.n <= MOST_POINTS:
-        return []
-    W = weights.dense().detach() / unit_of(weights)
-    V, degree = (part.numpy() for part in without_row_effects(W))
-    products = V @ V + np.outer(degree, degree) / len(V)
-    own = np.diag(products)
-    apart = np.sqrt(np.maximum(own[:, None] + own - 2 * products, 0.0))
-    tree = linkage(squareform(apart, checks=False), "ward")
-    found = []
-    for most in range(2, MOST_KINDS + 1):
-        kind = fcluster(tree, most, "maxclust") - 1
-        counts = _counts(np.bincount(kind), n_x)
-        if kind.max() + 1 == most and counts is not None:
-            found.append(stratified(V, degree, kind, counts))
-    return found
+
+    def __init__(self, weights: PairWeights, n_x: int) -> None:
+        W = weights.dense().detach() / unit_of(weights)
+        self.V, self.degree = (part.numpy() for part in without_row_effects(W))
+        self.n_x, self.found = n_x, dict[int, Strata]()
+        products = self.V @ self.V + np.outer(self.degree, self.degree) / weights.n
+        own = np.diag(products)
+        apart = np.sqrt(np.maximum(own[:, None] + own - 2 * products, 0.0))
+        self.tree = linkage(squareform(apart, checks=False), "ward")
+
+    def __iter__(self) -> Iterator[Strata]:
+        for most in range(min(MOST_KINDS, len(self.V)), 1, -1):
+            if most not in self.found:
+                kind = fcluster(self.tree, most, "maxclust") - 1
+                sizes = np.bincount(kind)
+                if len(sizes) < most or _ways(sizes, self.n_x) > MOST_COUNTS:
+                    continue
+                counts = _counts(sizes, self.n_x)
+                self.found[most] = stratified(self.V, self.degree, kind, counts)
+            yield self.found[most]
+
+
+def strata_of(weights: PairWeights, n_x: int) -> Iterable[Strata]:
+    return Stratifications(weights, n_x) if 4 <= weights.n <= MOST_POINTS else ()
 
 
 def log_mixture_tail(
-    z: torch.Tensor, strata: Sequence[Strata], moments: LabelMoments, form: Form, sign: int
+    z: torch.Tensor, strata: Iterable[Strata], moments: LabelMoments, form: Form, sign: int
 ) -> torch.Tensor | None:
     """The logarithm of P(sign Z >= z), for a form Z of mean 0 and variance 1.
 
@@ -98,11 +109,11 @@ def log_mixture_tail(
         return None
     in_t_and_l = moments.in_t_and_l(form)
     cumulants = sign * float(law.skewness), float(excess), sign * float(fifth)
-    fits = [_fit(one, in_t_and_l, sign, std / moments.unit, *cumulants) for one in strata]
-    fits = [fit for fit in fits if fit.explained > EXPLAINED and fit.miss < MISS]
-    if not fits:
+    fits = (_fit(one, in_t_and_l, sign, std / moments.unit, *cumulants) for one in strata)
+    telling = takewhile(lambda fit: fit.explained > EXPLAINED, fits)
+    best = next((fit for fit in telling if fit.miss < MISS), None)
+    if best is None:
         return None
-    best = max(fits, key=lambda fit: fit.explained)
     # values that are equal but for rounding count
     rounding = max(1e-6, 4e-14 * abs(float(moments.total)) * (abs(form.a) + abs(form.b)) / std)
     gaps = float(z) - moments.step(form) / std / 2 - rounding - best.mean
@@ -130,7 +141,7 @@ class _Mixture:
         mesh = np.linspace(low, high, 2 + int((high - low) / MESH))
         points = torch.from_numpy(mesh)
         third, fourth, fifth = torch.tensor([self.skewness, self.excess, self.fifth]).double()
-        if self.explained < HALF:
+        if self.explained < MOSTLY:
             tails = log_five_cumulant_tail(points, third, fourth, fifth)
         else:
             tails = log_four_moment_tail(points, third, fourth)
@@ -154,15 +165,18 @@ def _fit(
     return _Mixture(one.log_probability, d, s, g, x, float(y), float(p @ d**2), abs(miss))
 
 
-def _counts(sizes: Ints, n_x: int) -> Ints | None:
-    """(ways, kinds): how many of each kind are in x, in all ways; None if they are many."""
+def _ways(sizes: Ints, n_x: int) -> float:
+    """To divide n_x among the kinds."""
+    return float(reduce(np.convolve, [np.ones(size + 1) for size in sizes])[n_x])
+
+
+def _counts(sizes: Ints, n_x: int) -> Ints:
+    """(ways, kinds): how many of each kind are in x, in all ways."""
     ways, left = np.zeros((1, 0), np.int64), np.array([n_x])
     for place, size in enumerate(sizes):
         after = sizes[place + 1 :].sum()
         low, high = np.maximum(0, left - after), np.minimum(size, left)
         many = high - low + 1
-        if many.sum() > MOST_COUNTS:
-            return None
         row = np.repeat(np.arange(len(ways)), many)
         first = np.repeat(np.cumsum(many) - many, many)
         count = low[row] + np.arange(len(row)) - first
@@ -184,25 +198,24 @@ def stratified(V: Floats, degree: Floats, kind: Ints, counts: Ints) -> Strata:
     blocks = belongs.T @ toward
     m = 2 * counts / sizes - 1
     spread = (1 - m**2) / np.maximum(sizes - 1, 1)  # minus the covariance of two labels of a kind
-    mean_t = np.einsum("wc,cd,wd->w", m, blocks, m) / 2 - spread @ np.diag(blocks) / 2
+    mean_t = (m @ blocks * m).sum(1) / 2 - spread @ np.diag(blocks) / 2
     variance_t, covariance, variance_l = np.zeros((3, len(counts)))
+    scale, squares = spread * sizes, np.zeros_like(blocks)
     for c, size in enumerate(sizes):
         if size == 1:
             continue
         own = kind == c
         rows, degrees = toward[own] - toward[own].mean(0), degree[own] - degree[own].mean()
         rows[:, c] *= size / (size - 2) if size > 2 else 0.0
-        scale = spread[:, c] * size
-        slopes = m @ (rows.T @ degrees)
-        variance_t += scale * np.einsum("wc,cd,wd->w", m, rows.T @ rows, m)
-        covariance += scale * slopes
-        variance_l += scale * (degrees @ degrees)
+        variance_t += scale[:, c] * (m @ (rows.T @ rows) * m).sum(1)
+        covariance += scale[:, c] * (m @ (rows.T @ degrees))
+        variance_l += scale[:, c] * (degrees @ degrees)
         for d in range(c):
-            block = _centred(V[np.ix_(own, kind == d)])
-            variance_t += scale * spread[:, d] * sizes[d] * (block**2).sum()
+            squares[c, d] = (_centred(V[np.ix_(own, kind == d)]) ** 2).sum()
         if size > 3:
             block = without_row_effects(torch.from_numpy(V[np.ix_(own, own)]))[0].numpy()
             variance_t += _factors(int(size))[counts[:, c]] * (block**2).sum() / 2
+    variance_t += (scale @ squares * scale).sum(1)
     log_ways = (gammaln(sizes + 1) - gammaln(counts + 1) - gammaln(sizes - counts + 1)).sum(1)
     log_all = gammaln(n + 1) - gammaln(n_x + 1) - gammaln(n - n_x + 1)
     return Strata(
