@@ -11,7 +11,7 @@ from crossedge.distances import lp_distances
 from crossedge.numerics import tree_marginals
 from crossedge.numerics.minimum_spanning_tree import arrivals_of_matrix
 from crossedge.numerics.neighbour_marginals import neighbour_model
-from crossedge.numerics.softmax_marginals import softmax_marginals
+from crossedge.numerics.row_softmax import softmax_rows
 
 
 def data(kind, n):
@@ -111,8 +111,9 @@ def test_neighbours_to_full_precision(kind, relative, k):
     distances = distances_of(kind, 40)
     temperature = relative * median(distances)
     if k == 1:
-        found = softmax_marginals(distances, temperature, torch.empty_like(distances))
-        mu = found.decay / found.total[:, None]
+        total, mu = np.empty(40), np.empty((40, 40))
+        softmax_rows(0, 40, distances.numpy(), temperature, np.empty(40, int), total, mu)
+        mu /= total[:, None]
     else:
         mu = neighbour_model(distances, k, temperature).chosen()
     others = np.delete(np.arange(40), 31)

@@ -15,34 +15,37 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 PART = 64  # of a row
+FEW = 32  # rows, that stay in the cache
 
 
-@compiled_fused
+@compiled
 def softmax_rows(
     first: int,
     last: int,
     distances: Floats,
     temperature: float,
     nearest: Ints,
-    decay: Floats,
     total: Floats,
+    out: Floats,
 ) -> None:
-    """e^-(d - nearest)/temperature for rows first ... last - 1, 0 on the diagonal, and its sums.
-
-    Where it is too cold to tell rounding from a difference, near-ties are ties.
-    """
-    per = min(1.0 / max(temperature, LEAST_POSITIVE), LARGEST)
+    """e^-(d - nearest)/temperature for rows first ... last - 1, 0 on the diagonal, and its sums."""
     for i in range(first, last):
-        row, target = distances[i], decay[i]
-        nearest[i] = _nearest(row, i)
-        zero = row[nearest[i]]
-        blur = (TIE - 1) * zero if temperature <= COLD * zero else 0.0
-        for j in range(len(row)):
-            gap = row[j] - zero
-            gap = gap if gap > blur else 0.0
-            target[j] = decay_of(gap * per)
-        target[i] = 0.0
-        total[i] = _sum(target)
+        nearest[i] = _nearest(distances[i], i)
+        _decay(distances[i], i, nearest[i], temperature, out[i])
+        total[i] = _sum(out[i])
+
+
+@compiled_fused
+def _decay(row: Floats, itself: int, nearest: int, temperature: float, out: Floats) -> None:
+    """Where it is too cold to tell rounding from a difference, near-ties are ties."""
+    per = min(1.0 / max(temperature, LEAST_POSITIVE), LARGEST)
+    zero = row[nearest]
+    blur = (TIE - 1) * zero if temperature <= COLD * zero else 0.0
+    for j in range(len(row)):
+        gap = row[j] - zero
+        gap = gap if gap > blur else 0.0
+        out[j] = decay_of(gap * per)
+    out[itself] = 0.0
 
 
 @compiled
@@ -82,32 +85,38 @@ def _dot(a: Floats, b: Floats) -> float:
 
 
 @compiled
-def softmax_weights(first: int, last: int, decay: Floats, total: Floats, out: Floats) -> None:
-    """W_ij = P(j chosen by i) + P(i chosen by j) for rows first ... last - 1."""
-    n = len(decay)
+def softmax_weights(first: int, last: int, total: Floats, out: Floats) -> None:
+    """W_ij = P(j chosen by i) + P(i chosen by j), from e^-... in its place.
+
+    For rows first ... last - 1 from the diagonal on, and their mirror images.
+    """
+    n = len(out)
     share = 1.0 / total
     tile = np.empty((SIDE, SIDE))
     for top in range(first, last, SIDE):
         bottom = min(top + SIDE, last)
-        for left in range(0, n, SIDE):
+        for left in range(top, n, SIDE):
             right = min(left + SIDE, n)
-            mirrored(decay, top, bottom, left, right, tile)
+            mirrored(out, top, bottom, left, right, tile)
             for i in range(top, bottom):
-                target, source = out[i, left:right], decay[i, left:right]
-                other, other_share = tile[i - top], share[left:right]
+                target, other, other_share = out[i, left:right], tile[i - top], share[left:right]
                 for j in range(len(target)):
-                    target[j] = source[j] * share[i] + other[j] * other_share[j]
+                    target[j] = target[j] * share[i] + other[j] * other_share[j]
+            if left > top:
+                mirrored(out, left, right, top, bottom, tile)
+                for j in range(left, right):
+                    out[j, top:bottom] = tile[j - left, : bottom - top]
 
 
 @compiled
 def softmax_pull_back(
     first: int,
     last: int,
-    decay: Floats,
-    total: Floats,
-    nearest: Ints,
-    gradient: Floats,
+    distances: Floats,
     temperature: float,
+    nearest: Ints,
+    total: Floats,
+    gradient: Floats,
     out: Floats,
 ) -> None:
     """The gradient in the distances, from that in the weights, for rows first ... last - 1.
@@ -115,18 +124,19 @@ def softmax_pull_back(
     Directions are measured from that of the nearest point, so that nothing is left to cancel where
     it has all the weight.
     """
-    n = len(decay)
-    direction = np.empty((min(SIDE, last - first), n))
-    for top in range(first, last, SIDE):
-        bottom = min(top + SIDE, last)
+    n = len(distances)
+    direction, decay = np.empty((min(FEW, last - first), n)), np.empty(n)
+    for top in range(first, last, FEW):
+        bottom = min(top + FEW, last)
         add_mirror(gradient, top, bottom, direction)
         for i in range(top, bottom):
-            row, c, target = decay[i], direction[i - top], out[i]
+            c, target = direction[i - top], out[i]
             c[i] = 0.0  # W has no diagonal
             zero = c[nearest[i]]
-            for j in range(len(row)):
+            for j in range(n):
                 c[j] -= zero
-            mean = _dot(row, c) / total[i]
+            _decay(distances[i], i, nearest[i], temperature, decay)
+            mean = _dot(decay, c) / total[i]
             scale = min(1.0 / total[i] / temperature, LARGEST)
-            for j in range(len(row)):
-                target[j] = row[j] * (mean - c[j]) * scale
+            for j in range(n):
+                target[j] = decay[j] * (mean - c[j]) * scale

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from crossedge.numerics.memory import empty_array
 from crossedge.numerics.mirror import parts_of_rows
 from crossedge.numerics.row_softmax import (
     Floats,
@@ -23,17 +22,20 @@ from crossedge.threads import in_threads
 class SoftmaxMarginals:
     """The model of each row i: choose one of the others. (n, n), float64."""
 
+    distances: Floats
     temperature: float
     nearest: Ints  # (n,): where the smallest distance of each row stands
-    decay: Floats  # e^-(d - nearest)/temperature
-    total: Floats  # (n,): its sums
+    total: Floats  # (n,): the sums of e^-(d - nearest)/temperature
 
     def pull_back(self, gradient: torch.Tensor, _: torch.Tensor, out: torch.Tensor) -> None:
-        """Write the gradient in the distances, from that in the weights."""
-        g, target, t = gradient.numpy(), out.numpy(), self.temperature
+        """Write the gradient in the distances, from that in the weights.
+
+        To take the exponentials again is faster than to keep them.
+        """
+        d, t, g, target = self.distances, self.temperature, gradient.numpy(), out.numpy()
 
         def of_rows(rows: tuple[int, int]) -> None:
-            softmax_pull_back(*rows, self.decay, self.total, self.nearest, g, t, target)
+            softmax_pull_back(*rows, d, t, self.nearest, self.total, g, target)
 
         in_threads(of_rows, parts_of_rows(len(g)))
 
@@ -43,8 +45,8 @@ def softmax_marginals(
 ) -> SoftmaxMarginals:
     """For (n, n) distances, float64 and contiguous; W is written."""
     d, target, n = distances.numpy(), out.numpy(), len(distances)
-    nearest, decay, total = np.empty(n, np.int64), empty_array(n, n), np.empty(n)
+    nearest, total = np.empty(n, np.int64), np.empty(n)
     parts = parts_of_rows(n)
-    in_threads(lambda rows: softmax_rows(*rows, d, temperature, nearest, decay, total), parts)
-    in_threads(lambda rows: softmax_weights(*rows, decay, total, target), parts)
-    return SoftmaxMarginals(temperature, nearest, decay, total)
+    in_threads(lambda rows: softmax_rows(*rows, d, temperature, nearest, total, target), parts)
+    in_threads(lambda rows: softmax_weights(*rows, total, target), parts)
+    return SoftmaxMarginals(d, temperature, nearest, total)
