@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+import llvmlite.binding as llvm
 import numba
 import torch
 
@@ -43,6 +44,12 @@ def compiled_fused(function: Loop) -> Loop:
 
 def compiled_sum(function: Loop) -> Loop:
     return compiled(function, fused=True, any_order=True)
+
+
+def foreign(name: str, address: int, arguments: int) -> Any:
+    """A function at this address that loops can call, its arguments addresses and nothing else."""
+    llvm.add_symbol(name, address)
+    return numba.types.ExternalFunction(name, numba.types.void(*[numba.types.intp] * arguments))
 
 
 def has_compiled_loops(tensor: torch.Tensor) -> bool:

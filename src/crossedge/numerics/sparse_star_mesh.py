@@ -6,7 +6,6 @@ from heapq import heapify, heappop, heappush
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
@@ -78,7 +77,7 @@ def edge_resistances(i: Ints, j: Ints, conductance: Floats) -> Floats:
 
 
 def _dense_resistances(conductance: Floats) -> Floats:
-    return solve(padded(torch.from_numpy(conductance))).resistance.numpy()
+    return solve(padded(conductance)).resistance
 
 
 def _connected(weights: list[dict[int, float]], vertices: set[int]) -> list[list[int]]:

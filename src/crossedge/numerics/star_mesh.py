@@ -26,9 +26,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
+import numpy as np
+import numpy.typing as npt
 
-from crossedge.numerics.memory import empty
+from crossedge.compiled import compiled
+from crossedge.numerics.memory import empty_array
+from crossedge.numerics.products import add_product
 from crossedge.numerics.star_mesh_panels import (
     eliminate,
     eliminate_tangent,
@@ -36,216 +39,246 @@ from crossedge.numerics.star_mesh_panels import (
     rebuild_tangent,
 )
 
-PANEL = 64  # vertices that are left to compiled loops
+Floats = npt.NDArray[np.float64]
+
+PANEL = 64  # vertices that are left to loops
 COLUMNS = 256  # a product that fills a triangle is cut in columns of this width
+SIDE = 32  # of tiles
 
 
 @dataclass(frozen=True)
 class Mesh:
     """What elimination leaves, in padded matrices. Row k of p is used left of the diagonal."""
 
-    share: torch.Tensor  # (n, n): p
-    total: torch.Tensor  # (n,): s
-    outer: torch.Tensor  # (n,): the sum of p_k over the vertices before the panel of k
-    ladder: torch.Tensor  # (n, panel): see star_mesh_panels.py
-    padded_resistance: torch.Tensor  # (n, n): R
+    share: Floats  # (n, n): p
+    total: Floats  # (n,): s
+    outer: Floats  # (n,): the sum of p_k over the vertices before the panel of k
+    ladder: Floats  # (n, panel): see star_mesh_panels.py
+    padded_resistance: Floats  # (n, n): R
 
     @property
-    def resistance(self) -> torch.Tensor:
+    def resistance(self) -> Floats:
         return self.padded_resistance[:, : len(self.total)]
 
-    @property
-    def panel(self) -> int:
-        return self.ladder.shape[1]
 
-
-def padded(matrix: torch.Tensor) -> torch.Tensor:
+def padded(matrix: Floats) -> Floats:
     """A copy with spare columns; see star_mesh_panels.py."""
     copy = empty_padded(len(matrix))
     copy[:, : len(matrix)] = matrix
     return copy
 
 
-def empty_padded(n: int) -> torch.Tensor:
-    return empty(n, (n + 63) // 64 * 64 + 32)
+def empty_padded(n: int) -> Floats:
+    return empty_array(n, (n + 63) // 64 * 64 + 32)
 
 
-def solve(weight: torch.Tensor, panel: int = PANEL) -> Mesh:
+def solve(weight: Floats, panel: int = PANEL) -> Mesh:
     """Effective resistances for padded symmetric conductances of a connected graph, overwritten."""
     n = len(weight)
-    total, outer, ladder = empty(n), empty(n), empty(n, panel)
-    _TakeOut(weight, total, outer, ladder).run(0, n)
-    share = weight.div_(total[:, None])
-    mesh = Mesh(share, total, outer, ladder, empty_padded(n))
-    _BringBack(mesh).run(0, n)
-    return mesh
+    total, outer, ladder = np.empty(n), np.empty(n), empty_array(n, panel)
+    resistance, spare = empty_padded(n), empty_padded(n)
+    _take_out(weight, total, outer, ladder, spare, 0, n)
+    _bring_back(weight, total, outer, ladder, resistance, spare, 0, n)
+    return Mesh(weight, total, outer, ladder, resistance)
 
 
-def tangent_of(mesh: Mesh, d_weight: torch.Tensor) -> torch.Tensor:
+def tangent_of(mesh: Mesh, d_weight: Floats) -> Floats:
     """dR, padded, for padded symmetric changes of the conductances, overwritten."""
     n = len(mesh.total)
-    d_total = torch.zeros_like(mesh.total)
-    _TakeOutTangent(mesh, d_weight, d_total).run(0, n)
-    d_share = d_weight.addcmul_(mesh.share, d_total[:, None], value=-1).div_(mesh.total[:, None])
-    d_resistance = empty_padded(n)
-    _BringBackTangent(mesh, d_share, d_total, d_resistance).run(0, n)
+    d_total, d_resistance, spare = np.empty(n), empty_padded(n), empty_padded(n)
+    known = mesh.share, mesh.total, mesh.outer, mesh.ladder
+    _take_out_tangent(*known, d_weight, d_total, spare, 0, n)
+    resistances = mesh.padded_resistance, d_resistance
+    _bring_back_tangent(*known, d_weight, d_total, *resistances, spare, 0, n)
     return d_resistance
 
 
-class _TakeOut:
-    def __init__(
-        self, weight: torch.Tensor, total: torch.Tensor, outer: torch.Tensor, ladder: torch.Tensor
-    ) -> None:
-        self.weight, self.total, self.ladder = weight, total, ladder
-        self.arrays = weight.numpy(), total.numpy(), outer.numpy(), ladder.numpy()
+@compiled
+def _take_out(
+    weight: Floats,
+    total: Floats,
+    outer: Floats,
+    ladder: Floats,
+    spare: Floats,
+    start: int,
+    stop: int,
+) -> None:
+    """From w to p, rows start ... stop - 1, which have gained from all later vertices."""
+    if stop - start <= ladder.shape[1]:
+        eliminate(weight, total, outer, ladder, start, stop)
+        _climb(weight, ladder, False, spare, start, stop)
+        for k in range(start, stop):
+            for j in range(k):
+                weight[k, j] /= total[k]
+        return
+    middle = (start + stop) // 2
+    _take_out(weight, total, outer, ladder, spare, middle, stop)
+    share, w = weight[middle:stop, :middle], spare[: stop - middle, :middle]
+    for k in range(len(w)):
+        for j in range(middle):
+            w[k, j] = share[k, j] * total[middle + k]
+    for first in range(0, middle, COLUMNS):
+        last, row = min(first + COLUMNS, middle), max(first, start)
+        target = weight[row:middle, first:last]
+        add_product(target, 1.0, w[:, row:], True, share[:, first:last], False)
+    _take_out(weight, total, outer, ladder, spare, start, middle)
 
-    def run(self, start: int, stop: int) -> None:
-        """Rows start ... stop - 1, which have gained from all later vertices."""
-        if stop - start <= self.ladder.shape[1]:
-            eliminate(*self.arrays, start, stop)
-            return _climb(self.weight, _block(self.ladder, start, stop, 0, stop - start), start)
-        middle = (start + stop) // 2
-        self.run(middle, stop)
-        columns = _copy(_mirror(self.weight, middle, stop, 0, middle))
-        shares = torch.div(columns, self.total[middle:stop], out=empty(*columns.shape))
-        _add_product(self.weight, columns, shares, start)
-        return self.run(start, middle)
 
-
-class _TakeOutTangent:
-    def __init__(self, mesh: Mesh, d_weight: torch.Tensor, d_total: torch.Tensor) -> None:
-        self.mesh, self.d_weight, self.d_total = mesh, d_weight, d_total
-        self.arrays = mesh.share.numpy(), mesh.outer.numpy(), d_weight.numpy(), d_total.numpy()
-
-    def run(self, start: int, stop: int) -> None:
-        if stop - start <= self.mesh.panel:
-            d_gain = empty(stop - start, stop - start)
-            eliminate_tangent(*self.arrays, d_gain.numpy(), start, stop)
-            if start:
-                _block(self.d_weight, start, stop, 0, start).addmm_(
-                    d_gain, _block(self.mesh.share, start, stop, 0, start)
-                )
-            ladder = _block(self.mesh.ladder, start, stop, 0, stop - start)
-            return _climb(self.d_weight, ladder, start)
-        middle = (start + stop) // 2
-        self.run(middle, stop)
-        shares = _copy(_mirror(self.mesh.share, middle, stop, 0, middle))
-        changes = _copy(_mirror(self.d_weight, middle, stop, 0, middle))
-        # d(w_i w_j / s) = (dw_i - ds p_i / 2) p_j + p_i (dw_j - ds p_j / 2)
-        changes.addcmul_(shares, self.d_total[middle:stop], value=-0.5)
+@compiled
+def _take_out_tangent(
+    share: Floats,
+    total: Floats,
+    outer: Floats,
+    ladder: Floats,
+    d_weight: Floats,
+    d_total: Floats,
+    spare: Floats,
+    start: int,
+    stop: int,
+) -> None:
+    """From dw to dp."""
+    size = stop - start
+    if size <= ladder.shape[1]:
+        d_gain = spare[:size, :size]
+        eliminate_tangent(share, outer, d_weight, d_total, d_gain, start, stop)
         if start:
-            left = _block(self.d_weight, start, middle, 0, start)
-            left.addmm_(changes[start:], shares[:start].T)
-            left.addmm_(shares[start:], changes[:start].T)
-        size = middle - start
-        half = torch.mm(changes[start:], shares[start:].T, out=empty(size, size))
-        _block(self.d_weight, start, middle, start, middle).add_(half).add_(half.T)
-        return self.run(start, middle)
-
-
-class _BringBack:
-    def __init__(self, mesh: Mesh) -> None:
-        self.mesh = mesh
-        self.share, self.resistance = mesh.share.numpy(), mesh.padded_resistance.numpy()
-        self.sums = mesh.total.numpy(), mesh.outer.numpy()
-
-    def run(self, start: int, stop: int) -> None:
-        """Rows start ... stop - 1 of R, given those before; left of `start` they hold p R."""
-        share, resistance = self.mesh.share, self.mesh.padded_resistance
-        if stop - start <= self.mesh.panel:
-            # from p R to a, where a_k = (p R)_k + sum_i p_ki a_i over earlier i of the panel
-            _climb(resistance, _mirror(self.mesh.ladder, start, stop, 0, stop - start), start)
-            across = _block(share, start, stop, 0, start) @ _mirror(
-                resistance, start, stop, 0, start
+            left = d_weight[start:stop, :start]
+            add_product(left, 1.0, d_gain, False, share[start:stop, :start], False)
+        _climb(d_weight, ladder, False, spare, start, stop)
+        for k in range(start, stop):
+            for j in range(k):
+                d_weight[k, j] = (d_weight[k, j] - share[k, j] * d_total[k]) / total[k]
+        return
+    middle = (start + stop) // 2
+    _take_out_tangent(share, total, outer, ladder, d_weight, d_total, spare, middle, stop)
+    # d(w_i w_j / s) = (dw_i - ds p_i / 2) p_j + p_i (dw_j - ds p_j / 2)
+    p, change = share[middle:stop, :middle], spare[: stop - middle, :middle]
+    for k in range(len(p)):
+        for j in range(middle):
+            change[k, j] = d_weight[middle + k, j] * total[middle + k] + (
+                0.5 * d_total[middle + k] * p[k, j]
             )
-            return rebuild(self.share, *self.sums, across.numpy(), self.resistance, start, stop)
-        middle = (start + stop) // 2
-        self.run(start, middle)
-        # R is symmetric, and products with a transposed matrix are the fastest
-        if start:
-            _block(resistance, middle, stop, 0, start).addmm_(
-                _block(share, middle, stop, start, middle),
-                _mirror(resistance, 0, start, start, middle),
-            )
-        _block(resistance, middle, stop, start, middle).addmm_(
-            _block(share, middle, stop, 0, middle),
-            _mirror(resistance, start, middle, 0, middle),
-            beta=0,
-        )
-        return self.run(middle, stop)
-
-
-class _BringBackTangent:
-    def __init__(
-        self,
-        mesh: Mesh,
-        d_share: torch.Tensor,
-        d_total: torch.Tensor,
-        d_resistance: torch.Tensor,
-    ) -> None:
-        self.mesh, self.d_share_, self.d_resistance_ = mesh, d_share, d_resistance
-        self.share, self.d_share = mesh.share.numpy(), d_share.numpy()
-        self.resistance, self.d_resistance = mesh.padded_resistance.numpy(), d_resistance.numpy()
-        self.sums = mesh.total.numpy(), d_total.numpy(), mesh.outer.numpy()
-
-    def run(self, start: int, stop: int) -> None:
-        share, d_share = self.mesh.share, self.d_share_
-        resistance, d_resistance = self.mesh.padded_resistance, self.d_resistance_
-        if stop - start <= self.mesh.panel:
-            shares, resistances = (self.share, self.d_share), (self.resistance, self.d_resistance)
-            if start:
-                _block(d_resistance, start, stop, 0, start).addmm_(
-                    _block(d_share, start, stop, start, stop).tril(-1),
-                    _block(resistance, start, stop, 0, start),
-                )
-            _climb(d_resistance, _mirror(self.mesh.ladder, start, stop, 0, stop - start), start)
-            d_across = _block(d_share, start, stop, 0, start) @ _mirror(
-                resistance, start, stop, 0, start
-            )
-            d_across.addmm_(
-                _block(share, start, stop, 0, start), _mirror(d_resistance, start, stop, 0, start)
-            )
-            return rebuild_tangent(*shares, *self.sums, d_across.numpy(), *resistances, start, stop)
-        middle = (start + stop) // 2
-        self.run(start, middle)
-        for p, r, beta in ((d_share, resistance, 0), (share, d_resistance, 1)):
-            if start:
-                _block(d_resistance, middle, stop, 0, start).addmm_(
-                    _block(p, middle, stop, start, middle), _mirror(r, 0, start, start, middle)
-                )
-            _block(d_resistance, middle, stop, start, middle).addmm_(
-                _block(p, middle, stop, 0, middle), _mirror(r, start, middle, 0, middle), beta=beta
-            )
-        return self.run(middle, stop)
-
-
-def _climb(matrix: torch.Tensor, ladder: torch.Tensor, start: int) -> None:
-    """Add ladder times the rows of its panel to them, left of the panel."""
     if start:
-        rows = _block(matrix, start, start + len(ladder), 0, start)
-        rows.addmm_(ladder, _copy(rows))
+        left = d_weight[start:middle, :start]
+        add_product(left, 1.0, change[:, start:], True, p[:, :start], False)
+        add_product(left, 1.0, p[:, start:], True, change[:, :start], False)
+    half = spare[stop - middle : stop - start, : middle - start]
+    add_product(half, 0.0, change[:, start:], True, p[:, start:], False)
+    _add_both(half, d_weight[start:middle, start:middle])
+    _take_out_tangent(share, total, outer, ladder, d_weight, d_total, spare, start, middle)
 
 
-def _copy(matrix: torch.Tensor) -> torch.Tensor:
-    """With rows one after another, in memory that was used before."""
-    return empty(*matrix.shape).copy_(matrix)
+@compiled
+def _bring_back(
+    share: Floats,
+    total: Floats,
+    outer: Floats,
+    ladder: Floats,
+    resistance: Floats,
+    spare: Floats,
+    start: int,
+    stop: int,
+) -> None:
+    """Rows start ... stop - 1 of R, given those before; left of `start` they hold p R."""
+    size = stop - start
+    if size <= ladder.shape[1]:
+        # from p R to a, where a_k = (p R)_k + sum_i p_ki a_i over earlier i of the panel
+        _climb(resistance, ladder, True, spare, start, stop)
+        across = spare[:size, :size]
+        add_product(
+            across, 0.0, share[start:stop, :start], False, resistance[start:stop, :start], True
+        )
+        rebuild(share, total, outer, across, resistance, start, stop)
+        return
+    middle = (start + stop) // 2
+    _bring_back(share, total, outer, ladder, resistance, spare, start, middle)
+    _bring_on(share, resistance, resistance, 0.0, start, middle, stop)
+    _bring_back(share, total, outer, ladder, resistance, spare, middle, stop)
 
 
-def _block(matrix: torch.Tensor, row: int, end_row: int, column: int, end: int) -> torch.Tensor:
-    """matrix[row:end_row, column:end] of a contiguous matrix, at a third of the cost."""
-    long = matrix.shape[1]
-    return matrix.as_strided((end_row - row, end - column), (long, 1), row * long + column)
+@compiled
+def _bring_back_tangent(
+    share: Floats,
+    total: Floats,
+    outer: Floats,
+    ladder: Floats,
+    d_share: Floats,
+    d_total: Floats,
+    resistance: Floats,
+    d_resistance: Floats,
+    spare: Floats,
+    start: int,
+    stop: int,
+) -> None:
+    size = stop - start
+    if size <= ladder.shape[1]:
+        p, dp = share[start:stop, :start], d_share[start:stop, :start]
+        r, dr = resistance[start:stop, :start], d_resistance[start:stop, :start]
+        if start:
+            inner = spare[:size, :size]
+            for k in range(size):
+                inner[k, :k] = d_share[start + k, start : start + k]
+                inner[k, k:] = 0.0
+            add_product(dr, 1.0, inner, False, r, False)
+        _climb(d_resistance, ladder, True, spare, start, stop)
+        d_across = spare[:size, :size]
+        add_product(d_across, 0.0, dp, False, r, True)
+        add_product(d_across, 1.0, p, False, dr, True)
+        rebuild_tangent(
+            share, d_share, total, d_total, outer, d_across, resistance, d_resistance, start, stop
+        )
+        return
+    middle = (start + stop) // 2
+    _bring_back_tangent(
+        share,
+        total,
+        outer,
+        ladder,
+        d_share,
+        d_total,
+        resistance,
+        d_resistance,
+        spare,
+        start,
+        middle,
+    )
+    _bring_on(d_share, resistance, d_resistance, 0.0, start, middle, stop)
+    _bring_on(share, d_resistance, d_resistance, 1.0, start, middle, stop)
+    _bring_back_tangent(
+        share, total, outer, ladder, d_share, d_total, resistance, d_resistance, spare, middle, stop
+    )
 
 
-def _mirror(matrix: torch.Tensor, row: int, end_row: int, column: int, end: int) -> torch.Tensor:
-    """The same, transposed."""
-    long = matrix.shape[1]
-    return matrix.as_strided((end - column, end_row - row), (1, long), row * long + column)
+@compiled
+def _bring_on(
+    share: Floats, r: Floats, out: Floats, old: float, start: int, middle: int, stop: int
+) -> None:
+    """What rows `middle` ... stop - 1 of p R gain from the rows of R before them."""
+    if start:
+        left, p = out[middle:stop, :start], share[middle:stop, start:middle]
+        add_product(left, 1.0, p, False, r[:start, start:middle], True)
+    within, p = out[middle:stop, start:middle], share[middle:stop, :middle]
+    add_product(within, old, p, False, r[start:middle, :middle], True)
 
 
-def _add_product(target: torch.Tensor, left: torch.Tensor, right: torch.Tensor, start: int) -> None:
-    """Add left right' to the target, from row `start` on and up to the diagonal."""
-    size = len(left)
-    for first in range(0, size, COLUMNS):
-        last, row = min(first + COLUMNS, size), max(first, start)
-        _block(target, row, size, first, last).addmm_(left[row:], right[first:last].T)
+@compiled
+def _climb(
+    matrix: Floats, ladder: Floats, turned: bool, spare: Floats, start: int, stop: int
+) -> None:
+    """Add ladder times the rows of its panel to them, left of the panel."""
+    size = stop - start
+    if start:
+        rows, copy = matrix[start:stop, :start], spare[:size, :start]
+        copy[:] = rows
+        add_product(rows, 1.0, ladder[start:stop, :size], turned, copy, False)
+
+
+@compiled
+def _add_both(half: Floats, out: Floats) -> None:
+    """Add half + half', up to the diagonal."""
+    n = len(half)
+    for top in range(0, n, SIDE):
+        for left in range(0, top + 1, SIDE):
+            for i in range(top, min(top + SIDE, n)):
+                for j in range(left, min(left + SIDE, i + 1)):
+                    out[i, j] += half[i, j] + half[j, i]

@@ -44,11 +44,10 @@ class PlainTree:
         its Jacobian is symmetric.
         """
         n, scale = len(gradient), _scale(gradient)
-        mu, resistance, target = weights.numpy(), self.mesh.padded_resistance.numpy(), out.numpy()
-        change, parts = empty_padded(n), parts_of_rows(n)
-        dw, g = change.numpy(), gradient.numpy()
+        mu, resistance, target = weights.numpy(), self.mesh.padded_resistance, out.numpy()
+        dw, g, parts = empty_padded(n), gradient.numpy(), parts_of_rows(n)
         in_threads(lambda rows: _changes(*rows, g, mu, resistance, scale, dw, target), parts)
-        dr = tangent_of(self.mesh, change).numpy()
+        dr = tangent_of(self.mesh, dw)
         factor = -0.5 / self.temperature
         in_threads(lambda rows: _chain(*rows, mu, resistance, dr, scale, factor, target), parts)
 
@@ -92,11 +91,10 @@ def tree_marginals(
     """
     if float(distances.max()) <= RANGE * temperature:
         n, per = len(distances), min(0.5 / temperature, LARGEST)
-        weight, d, target = empty_padded(n), distances.numpy(), out.numpy()
-        w = weight.numpy()
+        w, d, target = empty_padded(n), distances.numpy(), out.numpy()
         in_threads(lambda rows: _conductances(*rows, d, per, w, target), parts_of_rows(n))
-        mesh = solve(weight, panel)
-        out.mul_(mesh.resistance)
+        mesh = solve(w, panel)
+        out.mul_(torch.from_numpy(mesh.resistance))
         return PlainTree(temperature, mesh)
     symmetric = distances / 2 + distances.T / 2
     order, key = arrivals_of_matrix(symmetric.numpy())
@@ -113,9 +111,9 @@ def _plain(
     panel: int = PANEL,
 ) -> PlainTree:
     exponent = (zero - distances) / temperature
-    mesh = solve(padded(torch.exp(exponent).fill_diagonal_(0.0)), panel)
+    mesh = solve(padded(torch.exp(exponent).fill_diagonal_(0.0).numpy()), panel)
     # by logarithms: a conductance may be below the range of doubles where its marginal is not
-    torch.exp(torch.log(mesh.resistance) + exponent, out=out).fill_diagonal_(0.0)
+    torch.exp(torch.log(torch.from_numpy(mesh.resistance)) + exponent, out=out).fill_diagonal_(0.0)
     return PlainTree(temperature, mesh)
 
 

@@ -1,0 +1,58 @@
+"""Products of matrices inside compiled loops, by the library that torch uses.
+
+A product of small matrices takes ten microseconds, and to ask torch for it as long again.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from numba.extending import get_cython_function_address
+
+from crossedge.compiled import compiled, foreign
+
+Floats = npt.NDArray[np.float64]
+
+LETTERS = np.frombuffer(b"NT", np.uint8)
+
+
+def _address() -> int:
+    """Of dgemm with integers of 32 bits: torch's, which has torch's threads, or else scipy's."""
+    for library in (Path(torch.__file__).parent / "lib").glob("libtorch_cpu.*"):
+        with suppress(OSError, AttributeError):
+            found = ctypes.cast(ctypes.CDLL(str(library)).dgemm_, ctypes.c_void_p).value
+            if found:
+                return found
+    found_in_scipy: int = get_cython_function_address("scipy.linalg.cython_blas", "dgemm")
+    return found_in_scipy
+
+
+_dgemm: Any = foreign("crossedge_dgemm", _address(), 13)
+
+
+@compiled
+def add_product(
+    out: Floats, old: float, left: Floats, turn_left: bool, right: Floats, turn_right: bool
+) -> None:
+    """Out = old out + left right, where a factor that is turned stands for its transpose.
+
+    Rows are contiguous, and may lie far apart. The library has matrices column by column, to which
+    ours are their transposes: right' left' is what it is asked for.
+    """
+    if old == 0.0:
+        out[:] = 0.0  # the library would leave it as it is if there were nothing to sum
+    turns, sizes, factors = np.empty(2, np.uint8), np.empty(6, np.int32), np.empty(2)
+    turns[0], turns[1] = LETTERS[int(turn_right)], LETTERS[int(turn_left)]
+    rows, columns = out.shape
+    sizes[0], sizes[1], sizes[2] = columns, rows, left.shape[0 if turn_left else 1]
+    sizes[3], sizes[4], sizes[5] = right.strides[0] // 8, left.strides[0] // 8, out.strides[0] // 8
+    factors[0], factors[1] = 1.0, old
+    t, s, f = turns.ctypes.data, sizes.ctypes.data, factors.ctypes.data
+    a, b, c = right.ctypes.data, left.ctypes.data, out.ctypes.data
+    _dgemm(t, t + 1, s, s + 4, s + 8, f, a, s + 12, b, s + 16, f + 8, c, s + 20)
