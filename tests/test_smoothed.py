@@ -115,7 +115,7 @@ def test_neighbours_to_full_precision(kind, relative, k):
         softmax_rows(0, 40, distances.numpy(), temperature, np.empty(40, int), total, mu)
         mu /= total[:, None]
     else:
-        mu = neighbour_model(distances, k, temperature).chosen()
+        mu = neighbour_model(distances.numpy(), k, temperature).chosen()
     others = np.delete(np.arange(40), 31)
     expected = high_precision.row_marginals(distances.numpy()[31, others], k, temperature)
     assert_relatively_close(mu[31, others], expected, 1e-10)
@@ -256,12 +256,12 @@ def test_smoothed_tests_run_end_to_end(family):
 @pytest.mark.parametrize("temperature", [5.0, 0.5, 0.05])
 def test_two_recursions_agree_on_more_than_a_panel(kind, temperature):
     """Plain elimination by halves, and elimination with a scale for every pair."""
-    distances, direction = distances_of(kind, 200), symmetric_direction(200)
-    order, key = arrivals_of_matrix(distances.numpy())
-    mu, other, slope, other_slope = (torch.empty_like(distances) for _ in range(4))
+    distances, direction = distances_of(kind, 200).numpy(), symmetric_direction(200).numpy()
+    order, key = arrivals_of_matrix(distances)
+    mu, other, slope, other_slope = (np.empty_like(distances) for _ in range(4))
     plain = tree_marginals._plain(distances, 0.0, temperature, mu)
-    banded = tree_marginals._banded(distances.numpy(), order, key, temperature, other)
-    assert_relatively_close(mu, other, 1e-11)
+    banded = tree_marginals._banded(distances, order, key, temperature, other)
+    assert_relatively_close(torch.from_numpy(mu), other, 1e-11)
     plain.pull_back(direction, mu, slope)
     banded.pull_back(direction, other, other_slope)
     np.testing.assert_allclose(slope * temperature, other_slope * temperature, atol=1e-12)

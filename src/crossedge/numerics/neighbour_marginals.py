@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from crossedge.numerics.cardinality import TILTED, choose_marginals, choose_tangent, decays
 from crossedge.numerics.cardinality_few import choose_few, choose_few_tangent
@@ -40,39 +39,36 @@ class NeighbourMarginals:
         in_threads(of_rows, parts_of_rows(len(out)))
         return out
 
-    def pull_back(self, gradient: torch.Tensor, _: torch.Tensor, out: torch.Tensor) -> None:
+    def pull_back(self, gradient: Floats, _: Floats, out: Floats) -> None:
         """Write the gradient in the distances, from that in W: log w = -d / temperature."""
-        g, target, t = gradient.numpy(), out.numpy(), self.temperature
-        odds = self.distances, self.decay, self.kth
+        t, odds = self.temperature, (self.distances, self.decay, self.kth)
 
         def of_rows(rows: tuple[int, int]) -> None:
-            direction = empty_array(rows[1] - rows[0], len(g))
-            add_mirror(g, *rows, direction)
+            direction = empty_array(rows[1] - rows[0], len(out))
+            add_mirror(gradient, *rows, direction)
             np.fill_diagonal(direction[:, rows[0] :], 0.0)
             if self.k < TILTED:
-                return choose_few_tangent(*rows, *odds, self.nearest, direction, t, target)
-            choose_tangent(*rows, *odds, self.k, direction, target)
-            target[slice(*rows)] /= -t
+                return choose_few_tangent(*rows, *odds, self.nearest, direction, t, out)
+            choose_tangent(*rows, *odds, self.k, direction, out)
+            out[slice(*rows)] /= -t
             return None
 
-        in_threads(of_rows, parts_of_rows(len(g)))
+        in_threads(of_rows, parts_of_rows(len(out)))
 
 
 def neighbour_marginals(
-    distances: torch.Tensor, k: int, temperature: float, out: torch.Tensor
+    distances: Floats, k: int, temperature: float, out: Floats
 ) -> NeighbourMarginals:
-    """For (n, n) distances, float64 and contiguous; W_ij = P(j chosen by i) + P(i chosen by j)."""
+    """For (n, n) distances, contiguous; W_ij = P(j chosen by i) + P(i chosen by j) is written."""
     found = neighbour_model(distances, k, temperature)
-    chosen, target = found.chosen(), out.numpy()
-    in_threads(
-        lambda rows: add_mirror(chosen, *rows, target[slice(*rows)]), parts_of_rows(len(chosen))
-    )
+    chosen = found.chosen()
+    in_threads(lambda rows: add_mirror(chosen, *rows, out[slice(*rows)]), parts_of_rows(len(out)))
     return found
 
 
-def neighbour_model(distances: torch.Tensor, k: int, temperature: float) -> NeighbourMarginals:
+def neighbour_model(distances: Floats, k: int, temperature: float) -> NeighbourMarginals:
     """Without its W."""
-    d, n = distances.numpy(), len(distances)
+    d, n = distances, len(distances)
     kth, nearest = np.empty(n), np.zeros((n, k if k < TILTED else 0), np.int64)
     decay = empty_array(n, n)
     in_threads(lambda rows: decays(*rows, d, k, temperature, kth, nearest, decay), parts_of_rows(n))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
 from crossedge.numerics.mirror import parts_of_rows
 from crossedge.numerics.row_softmax import (
@@ -27,26 +26,22 @@ class SoftmaxMarginals:
     nearest: Ints  # (n,): where the smallest distance of each row stands
     total: Floats  # (n,): the sums of e^-(d - nearest)/temperature
 
-    def pull_back(self, gradient: torch.Tensor, _: torch.Tensor, out: torch.Tensor) -> None:
+    def pull_back(self, gradient: Floats, _: Floats, out: Floats) -> None:
         """Write the gradient in the distances, from that in the weights.
 
         To take the exponentials again is faster than to keep them.
         """
-        d, t, g, target = self.distances, self.temperature, gradient.numpy(), out.numpy()
+        d, t, nearest, total = self.distances, self.temperature, self.nearest, self.total
+        in_threads(
+            lambda rows: softmax_pull_back(*rows, d, t, nearest, total, gradient, out),
+            parts_of_rows(len(out)),
+        )
 
-        def of_rows(rows: tuple[int, int]) -> None:
-            softmax_pull_back(*rows, d, t, self.nearest, self.total, g, target)
 
-        in_threads(of_rows, parts_of_rows(len(g)))
-
-
-def softmax_marginals(
-    distances: torch.Tensor, temperature: float, out: torch.Tensor
-) -> SoftmaxMarginals:
-    """For (n, n) distances, float64 and contiguous; W is written."""
-    d, target, n = distances.numpy(), out.numpy(), len(distances)
-    nearest, total = np.empty(n, np.int64), np.empty(n)
-    parts = parts_of_rows(n)
-    in_threads(lambda rows: softmax_rows(*rows, d, temperature, nearest, total, target), parts)
-    in_threads(lambda rows: softmax_weights(*rows, total, target), parts)
-    return SoftmaxMarginals(d, temperature, nearest, total)
+def softmax_marginals(distances: Floats, temperature: float, out: Floats) -> SoftmaxMarginals:
+    """For (n, n) distances, contiguous; W is written."""
+    n = len(distances)
+    nearest, total, parts = np.empty(n, np.int64), np.empty(n), parts_of_rows(n)
+    in_threads(lambda rows: softmax_rows(*rows, distances, temperature, nearest, total, out), parts)
+    in_threads(lambda rows: softmax_weights(*rows, total, out), parts)
+    return SoftmaxMarginals(distances, temperature, nearest, total)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +20,7 @@ from crossedge.numerics.banded_star_mesh import (
 from crossedge.numerics.cardinality import LARGEST
 from crossedge.numerics.exponential import decay_of
 from crossedge.numerics.leaves import Floats, Ints
-from crossedge.numerics.memory import empty
+from crossedge.numerics.memory import empty_array
 from crossedge.numerics.minimum_spanning_tree import arrivals_of_matrix
 from crossedge.numerics.mirror import SIDE, add_mirror, parts_of_rows
 from crossedge.numerics.random_trees import draw_tree
@@ -36,20 +37,19 @@ class PlainTree:
     temperature: float
     mesh: Mesh
 
-    def pull_back(self, gradient: torch.Tensor, weights: torch.Tensor, out: torch.Tensor) -> None:
+    def pull_back(self, gradient: Floats, weights: Floats, out: Floats) -> None:
         """Write the gradient in the distances, from that in W = mu.
 
         With log w = -(d_ij + d_ji) / (2 temperature) and a cotangent G on both mu_ij and mu_ji, it
         is -1 / (2 temperature) times d mu along G + G': mu is the gradient of log Z in log w, so
         its Jacobian is symmetric.
         """
-        n, scale = len(gradient), _scale(gradient)
-        mu, resistance, target = weights.numpy(), self.mesh.padded_resistance, out.numpy()
-        dw, g, parts = empty_padded(n), gradient.numpy(), parts_of_rows(n)
-        in_threads(lambda rows: _changes(*rows, g, mu, resistance, scale, dw, target), parts)
+        mu, resistance, scale = weights, self.mesh.padded_resistance, _scale(gradient)
+        dw, parts = empty_padded(len(out)), parts_of_rows(len(out))
+        in_threads(lambda rows: _changes(*rows, gradient, mu, resistance, scale, dw, out), parts)
         dr = tangent_of(self.mesh, dw)
         factor = -0.5 / self.temperature
-        in_threads(lambda rows: _chain(*rows, mu, resistance, dr, scale, factor, target), parts)
+        in_threads(lambda rows: _chain(*rows, mu, resistance, dr, scale, factor, out), parts)
 
 
 @dataclass(frozen=True)
@@ -62,70 +62,71 @@ class BandedTree:
     order: Ints
     bands: Bands
 
-    def pull_back(self, gradient: torch.Tensor, weights: torch.Tensor, out: torch.Tensor) -> None:
+    def pull_back(self, gradient: Floats, weights: Floats, out: Floats) -> None:
         index = np.ix_(self.order, self.order)
         scale = _scale(gradient)
-        direction = (gradient + gradient.T).fill_diagonal_(0.0).numpy()[index] / scale
+        direction = (gradient + gradient.T)[index] / scale
+        np.fill_diagonal(direction, 0.0)
         d_resistance = tangent_of_banded(self.mesh, self.conductance * direction, self.bands)
-        mu = weights.numpy()[index]
+        mu = weights[index]
         with np.errstate(invalid="ignore"):  # 0 / 0 on the diagonal
             change = mu * (direction + d_resistance / self.mesh.resistance) * scale
         change *= -0.5 / self.temperature
         np.fill_diagonal(change, 0.0)
-        out.numpy()[index] = change
+        out[index] = change
 
 
-def _scale(gradient: torch.Tensor) -> float:
+def _scale(gradient: Floats) -> float:
     """A power of two near the largest entry: products with e^-600 need the range of doubles."""
-    least, most = torch.aminmax(gradient)
-    size = float(torch.maximum(-least, most))
-    return 2.0 ** int(np.frexp(size)[1]) if 0 < size < float("inf") else 1.0
+    least, most = torch.aminmax(torch.from_numpy(gradient))
+    size = max(-least.item(), most.item())
+    return 2.0 ** math.frexp(size)[1] if 0 < size < math.inf else 1.0
 
 
 def tree_marginals(
-    distances: torch.Tensor, temperature: float, out: torch.Tensor, panel: int = PANEL
+    distances: Floats, temperature: float, out: Floats, panel: int = PANEL
 ) -> PlainTree | BandedTree:
-    """P(edge in tree) under the Gibbs measure of (d + d') / 2, for (n, n) distances, float64.
+    """P(edge in tree) under the Gibbs measure of (d + d') / 2, for (n, n) distances, contiguous.
 
     The marginals are written.
     """
-    if float(distances.max()) <= RANGE * temperature:
+    if distances.max() <= RANGE * temperature:
         n, per = len(distances), min(0.5 / temperature, LARGEST)
-        w, d, target = empty_padded(n), distances.numpy(), out.numpy()
-        in_threads(lambda rows: _conductances(*rows, d, per, w, target), parts_of_rows(n))
+        w = empty_padded(n)
+        in_threads(lambda rows: _conductances(*rows, distances, per, w, out), parts_of_rows(n))
         mesh = solve(w, panel)
-        out.mul_(torch.from_numpy(mesh.resistance))
+        np.multiply(out, mesh.resistance, out=out)
         return PlainTree(temperature, mesh)
     symmetric = distances / 2 + distances.T / 2
-    order, key = arrivals_of_matrix(symmetric.numpy())
+    order, key = arrivals_of_matrix(symmetric)
     if key[1:].max() - key[1:].min() <= RANGE * temperature:
         return _plain(symmetric, float(key[1:].min()), temperature, out, panel)
-    return _banded(symmetric.numpy(), order, key, temperature, out)
+    return _banded(symmetric, order, key, temperature, out)
 
 
 def _plain(
-    distances: torch.Tensor,
-    zero: float,
-    temperature: float,
-    out: torch.Tensor,
-    panel: int = PANEL,
+    distances: Floats, zero: float, temperature: float, out: Floats, panel: int = PANEL
 ) -> PlainTree:
     exponent = (zero - distances) / temperature
-    mesh = solve(padded(torch.exp(exponent).fill_diagonal_(0.0).numpy()), panel)
+    weight = padded(np.exp(exponent))
+    np.fill_diagonal(weight, 0.0)
+    mesh = solve(weight, panel)
     # by logarithms: a conductance may be below the range of doubles where its marginal is not
-    torch.exp(torch.log(torch.from_numpy(mesh.resistance)) + exponent, out=out).fill_diagonal_(0.0)
+    with np.errstate(divide="ignore"):  # log 0 on the diagonal
+        np.exp(np.log(mesh.resistance) + exponent, out=out)
+    np.fill_diagonal(out, 0.0)
     return PlainTree(temperature, mesh)
 
 
 def draw_smoothed_tree(distances: Floats, temperature: float, key: np.uint64) -> Ints:
     """(n - 1, 2): the edges of a random tree from the Gibbs measure, at 0 a shortest one."""
     order, arrivals = arrivals_of_matrix(distances)
-    found = _banded(distances, order, arrivals, temperature, empty(*distances.shape))
+    found = _banded(distances, order, arrivals, temperature, empty_array(*distances.shape))
     return order[draw_tree(found.conductance, found.mesh, found.bands, key)]
 
 
 def _banded(
-    distances: Floats, order: Ints, key: Floats, temperature: float, out: torch.Tensor
+    distances: Floats, order: Ints, key: Floats, temperature: float, out: Floats
 ) -> BandedTree:
     bands = bands_of(key, temperature)
     zero = bands.start[bands.of_pair]
@@ -137,8 +138,8 @@ def _banded(
         conductance = np.exp(-exponent)
         np.fill_diagonal(conductance, 0.0)
         mesh = solve_banded(conductance.copy(), bands)
-        out.numpy()[np.ix_(order, order)] = np.exp(np.log(mesh.resistance) - exponent)
-    out.fill_diagonal_(0.0)
+        out[np.ix_(order, order)] = np.exp(np.log(mesh.resistance) - exponent)
+    np.fill_diagonal(out, 0.0)
     return BandedTree(temperature, conductance, mesh, order, bands)
 
 
@@ -172,12 +173,12 @@ def _changes(
     direction: Floats,
 ) -> None:
     """Write g + g', and dw = w (g + g') / scale, where w = mu / R, for rows first ... last - 1."""
-    n = len(gradient)
+    n, unscaled = len(gradient), 1.0 / scale  # a power of two
     add_mirror(gradient, first, last, direction[first:last])
     for i in range(first, last):
         target, c, m, r = out[i], direction[i], mu[i], resistance[i]
         for j in range(n):
-            target[j] = c[j] / scale * m[j] / r[j]
+            target[j] = c[j] * unscaled * m[j] / r[j]
         target[i] = 0.0
 
 

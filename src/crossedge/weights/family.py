@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from numbers import Real
@@ -90,7 +91,7 @@ class Weights(ABC):
 
 def _finite_and_not_negative(values: torch.Tensor) -> bool:
     least, most = torch.aminmax(values)
-    return bool((least >= 0) & (most < torch.inf))  # false where they are NaN
+    return least.item() >= 0 and most.item() < math.inf  # false where they are NaN
 
 
 def check_scale(scale: object, name: str, *, zero: bool) -> Any:

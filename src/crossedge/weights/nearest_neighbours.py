@@ -75,7 +75,7 @@ class NearestNeighbours(GraphWeights):
         return smoothed_neighbours(distances, self.k, temperatures)
 
     def draw(self, distances: torch.Tensor, temperature: float, rng: np.random.Generator) -> Ints:
-        found = neighbour_model(distances, self.k, temperature)
+        found = neighbour_model(distances.numpy(), self.k, temperature)
         uniforms = rng.random(distances.shape)
         return draw_neighbours(found.distances, found.decay, found.kth, self.k, uniforms)
 

@@ -2,12 +2,12 @@
 
 All take (..., n, n) distances in float64, with a temperature for each matrix. Jacobians are
 symmetric, because marginals are the gradient of log Z, eq. (2): the way back is a tangent. Compiled
-loops serve the CPU, their twins in torch any other device.
+loops serve the CPU and take arrays, their twins in torch any other device and tensors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -29,10 +29,13 @@ Temperatures = Sequence[float]
 SMALL = 256  # up to here compiled loops alone are as fast, and a batch has a thread for each matrix
 
 
+Matrix = Any  # an array or a tensor
+
+
 class Model(Protocol):
     """A Gibbs measure on the neighbourhoods of one matrix of distances, made with its W."""
 
-    def pull_back(self, gradient: torch.Tensor, weights: torch.Tensor, out: torch.Tensor) -> None:
+    def pull_back(self, gradient: Matrix, weights: Matrix, out: Matrix) -> None:
         """Write the gradient in the distances, from that in W."""
 
 
@@ -84,8 +87,8 @@ class Smoothed(torch.autograd.Function):
         if found is None:
             found = _models(distances, ctx.temperatures, ctx.model, _empty_like(distances))
         out = _empty_like(gradient)
-        cotangents, kept = flat(gradient.detach()).contiguous(), flat(weights.detach())
-        changes = list(zip(found, cotangents, kept, flat(out), strict=True))
+        matrices = _matrices(gradient), _matrices(weights), _matrices(out)
+        changes = list(zip(found, *matrices, strict=True))
         in_threads(lambda one: one[0].pull_back(*one[1:]), changes)
         if torch.is_grad_enabled():  # somebody means to differentiate again
             out = FirstDerivative.apply(out, gradient, distances)  # type: ignore[no-untyped-call]
@@ -99,9 +102,14 @@ def _models(
     weights: torch.Tensor,
 ) -> list[Model]:
     """For each matrix, and its W written."""
-    matrices = flat(distances.detach()).contiguous()
-    given = list(zip(matrices, temperatures, flat(weights), strict=True))
+    given = list(zip(_matrices(distances), temperatures, _matrices(weights), strict=True))
     return in_threads(lambda one: model(one[0], temperature=one[1], out=one[2]), given)
+
+
+def _matrices(tensor: torch.Tensor) -> Iterable[Matrix]:
+    """One by one, of (..., n, n). They share its memory, if it is contiguous."""
+    matrices = flat(tensor.detach()).contiguous()
+    return matrices.numpy() if has_compiled_loops(tensor) else matrices
 
 
 def _empty_like(matrices: torch.Tensor) -> torch.Tensor:
