@@ -32,19 +32,33 @@ def mirrored(matrix: Floats, first: int, last: int, left: int, right: int, tile:
 
 @compiled
 def add_mirror(matrix: Floats, first: int, last: int, out: Floats) -> None:
-    """out[i] = matrix[first + i] + matrix'[first + i], up to row last - 1."""
-    n = len(matrix)
+    """out[i] = matrix[first + i] + matrix'[first + i], up to row last - 1 and as long as out is."""
+    width = out.shape[1]
     tile = np.empty((SIDE, SIDE))
     for top in range(first, last, SIDE):
         bottom = min(top + SIDE, last)
-        for left in range(0, n, SIDE):
-            right = min(left + SIDE, n)
+        for left in range(0, width, SIDE):
+            right = min(left + SIDE, width)
             mirrored(matrix, top, bottom, left, right, tile)
             for i in range(top, bottom):
                 target, source = out[i - first, left:right], matrix[i, left:right]
                 other = tile[i - top]
                 for j in range(len(target)):
                     target[j] = source[j] + other[j]
+
+
+@compiled
+def reflect(matrix: Floats, first: int, last: int) -> None:
+    """Copy rows first ... last - 1 left of the diagonal to where it mirrors them."""
+    tile = np.empty((SIDE, SIDE))
+    for top in range(first, last, SIDE):
+        bottom = min(top + SIDE, last)
+        for left in range(0, bottom, SIDE):
+            right = min(left + SIDE, bottom)
+            mirrored(matrix, left, right, top, bottom, tile)
+            for j in range(left, right):
+                start = max(top, j + 1)
+                matrix[j, start:bottom] = tile[j - left, start - top : bottom - top]
 
 
 def parts_of_rows(n: int) -> list[tuple[int, int]]:

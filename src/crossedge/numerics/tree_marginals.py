@@ -22,7 +22,7 @@ from crossedge.numerics.exponential import decay_of
 from crossedge.numerics.leaves import Floats, Ints
 from crossedge.numerics.memory import empty_array
 from crossedge.numerics.minimum_spanning_tree import arrivals_of_matrix
-from crossedge.numerics.mirror import SIDE, add_mirror, parts_of_rows
+from crossedge.numerics.mirror import SIDE, add_mirror, parts_of_rows, reflect
 from crossedge.numerics.random_trees import draw_tree
 from crossedge.numerics.star_mesh import PANEL, Mesh, empty_padded, padded, solve, tangent_of
 from crossedge.threads import in_threads
@@ -45,7 +45,7 @@ class PlainTree:
         its Jacobian is symmetric.
         """
         mu, resistance, scale = weights, self.mesh.padded_resistance, _scale(gradient)
-        dw, parts = empty_padded(len(out)), parts_of_rows(len(out))
+        dw, parts = empty_padded(len(out)), parts_of_rows(len(out))[::-1]
         in_threads(lambda rows: _changes(*rows, gradient, mu, resistance, scale, dw, out), parts)
         dr = tangent_of(self.mesh, dw)
         factor = -0.5 / self.temperature
@@ -93,9 +93,10 @@ def tree_marginals(
     if distances.max() <= RANGE * temperature:
         n, per = len(distances), min(0.5 / temperature, LARGEST)
         w = empty_padded(n)
-        in_threads(lambda rows: _conductances(*rows, distances, per, w, out), parts_of_rows(n))
+        parts = parts_of_rows(n)[::-1]  # those with the most left of the diagonal first
+        in_threads(lambda rows: _conductances(*rows, distances, per, w, out), parts)
         mesh = solve(w, panel)
-        np.multiply(out, mesh.resistance, out=out)
+        in_threads(lambda rows: _marginals(*rows, mesh.padded_resistance, out), parts)
         return PlainTree(temperature, mesh)
     symmetric = distances / 2 + distances.T / 2
     order, key = arrivals_of_matrix(symmetric)
@@ -143,22 +144,34 @@ def _banded(
     return BandedTree(temperature, conductance, mesh, order, bands)
 
 
+# the loops below work left of the diagonal; what is theirs alone is left as it is on its right
+
+
 @compiled_fused
 def _conductances(
     first: int, last: int, distances: Floats, per: float, weight: Floats, out: Floats
 ) -> None:
     """Write w = e^-(d + d') per, for rows first ... last - 1, twice."""
-    n = len(distances)
-    double = np.empty((min(SIDE, last - first), n))
     for top in range(first, last, SIDE):
         bottom = min(top + SIDE, last)
+        double = out[top:bottom, :bottom]
         add_mirror(distances, top, bottom, double)
         for i in range(top, bottom):
-            row, target = double[i - top], out[i]
-            for j in range(n):
-                target[j] = decay_of(row[j] * per)
-            target[i] = 0.0
-            weight[i, :n] = target
+            target, copy = out[i, :i], weight[i, :i]
+            for j in range(len(target)):
+                target[j] = decay_of(target[j] * per)
+                copy[j] = target[j]
+
+
+@compiled
+def _marginals(first: int, last: int, resistance: Floats, out: Floats) -> None:
+    """From w to mu = w R, on both sides."""
+    for i in range(first, last):
+        target, r = out[i, :i], resistance[i, :i]
+        for j in range(len(target)):
+            target[j] *= r[j]
+        out[i, i] = 0.0
+    reflect(out, first, last)
 
 
 @compiled
@@ -173,13 +186,12 @@ def _changes(
     direction: Floats,
 ) -> None:
     """Write g + g', and dw = w (g + g') / scale, where w = mu / R, for rows first ... last - 1."""
-    n, unscaled = len(gradient), 1.0 / scale  # a power of two
-    add_mirror(gradient, first, last, direction[first:last])
+    unscaled = 1.0 / scale  # a power of two
+    add_mirror(gradient, first, last, direction[first:last, :last])
     for i in range(first, last):
-        target, c, m, r = out[i], direction[i], mu[i], resistance[i]
-        for j in range(n):
+        target, c, m, r = out[i, :i], direction[i, :i], mu[i, :i], resistance[i, :i]
+        for j in range(len(target)):
             target[j] = c[j] * unscaled * m[j] / r[j]
-        target[i] = 0.0
 
 
 @compiled
@@ -193,10 +205,10 @@ def _chain(
     factor: float,
     out: Floats,
 ) -> None:
-    """From g + g' to factor mu ((g + g') + scale dR / R), since mu = w R."""
-    n = len(mu)
+    """From g + g' to factor mu ((g + g') + scale dR / R), since mu = w R, on both sides."""
     for i in range(first, last):
-        target, m, r, dr = out[i], mu[i], resistance[i], d_resistance[i]
-        for j in range(n):
+        target, m, r, dr = out[i, :i], mu[i, :i], resistance[i, :i], d_resistance[i, :i]
+        for j in range(len(target)):
             target[j] = factor * m[j] * (target[j] + scale * (dr[j] / r[j]))
-        target[i] = 0.0
+        out[i, i] = 0.0
+    reflect(out, first, last)
