@@ -63,5 +63,5 @@ def reflect(matrix: Floats, first: int, last: int) -> None:
 
 def parts_of_rows(n: int) -> list[tuple[int, int]]:
     """About eight ranges of rows for several threads; a small matrix is not worth a second one."""
-    size = max(n // (8 * SIDE), 1) * SIDE if n >= 4 * SIDE else n
+    size = max(n // (8 * SIDE), 1) * SIDE if n > 4 * SIDE else n
     return [(first, min(first + size, n)) for first in range(0, n, size)]

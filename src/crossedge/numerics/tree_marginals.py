@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
 from crossedge.compiled import compiled, compiled_fused
 from crossedge.distances import COLD, TIE
@@ -78,8 +77,7 @@ class BandedTree:
 
 def _scale(gradient: Floats) -> float:
     """A power of two near the largest entry: products with e^-600 need the range of doubles."""
-    least, most = torch.aminmax(torch.from_numpy(gradient))
-    size = max(-least.item(), most.item())
+    size = max(gradient.max(), -gradient.min())
     return 2.0 ** math.frexp(size)[1] if 0 < size < math.inf else 1.0
 
 
