@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+import calibration
 import crossedge as ce
 from calibration import ratios, smallest_values
 from crossedge.distances import matrix_distances
@@ -30,6 +31,7 @@ def samples():
 
 
 def main() -> None:
+    calibration.PARTS = 4
     for title, points in samples().items():
         distances = torch.cdist(*[torch.from_numpy(points)] * 2)
         median, n = float(distances[distances > 0].median()), len(points)

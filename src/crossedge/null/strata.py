@@ -32,8 +32,9 @@ Ints = npt.NDArray[np.int64]
 
 MOST_KINDS, MOST_POINTS = 16, 2000
 MOST_COUNTS = 20_000  # ways to divide n_x among the kinds
-EXPLAINED, MOSTLY = 0.3, 0.8  # of the variance: from where on counts matter, and rule
+EXPLAINED = 0.3  # of the variance, from where on counts matter
 MISS = 0.08  # of the fourth moment, up to which given the counts a gamma law is near enough
+APART = 1.0  # from the fifth cumulant of a gamma law, up to which five are believed
 MORE = 0.5  # excess than that of a gamma law, or less, that is believed
 SURE, FAR, MESH = -40.0, 40.0, 0.25  # standard deviations
 SHARP = 0.01  # of what rounding may do, the least standard deviation
@@ -97,9 +98,8 @@ def log_mixture_tail(
     """The logarithm of P(sign Z >= z), for a form Z of mean 0 and variance 1.
 
     A mixture over the counts of laws that differ in mean and variance only. What is left of the
-    known cumulants of Z is theirs: three or four moments where counts explain most of the variance,
-    five cumulants where they do not. None where they explain little, or what is left is far from
-    a gamma law.
+    known cumulants of Z is theirs: five where the fifth is near that of a gamma law, else three or
+    four moments. None where counts explain little, or what is left is far from a gamma law.
     """
     if not strata:
         return None
@@ -141,7 +141,7 @@ class _Mixture:
         mesh = np.linspace(low, high, 2 + int((high - low) / MESH))
         points = torch.from_numpy(mesh)
         third, fourth, fifth = torch.tensor([self.skewness, self.excess, self.fifth]).double()
-        if self.explained < MOSTLY:
+        if abs(self.fifth - 3 * self.skewness**3) < APART:
             tails = log_five_cumulant_tail(points, third, fourth, fifth)
         else:
             tails = log_four_moment_tail(points, third, fourth)
