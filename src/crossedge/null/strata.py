@@ -32,9 +32,9 @@ Ints = npt.NDArray[np.int64]
 
 MOST_KINDS, MOST_POINTS = 16, 2000
 MOST_COUNTS = 20_000  # ways to divide n_x among the kinds
-EXPLAINED = 0.3  # of the variance, from where on counts matter
+EXPLAINED, HALF = 0.3, 0.5  # of the variance: from where on counts matter, and rule
 MISS = 0.08  # of the fourth moment, up to which given the counts a gamma law is near enough
-APART = 1.0  # from the fifth cumulant of a gamma law, up to which five are believed
+APART = 1.0  # from the fifth cumulant of a gamma law, up to which it is believed
 MORE = 0.5  # excess than that of a gamma law, or less, that is believed
 SURE, FAR, MESH = -40.0, 40.0, 0.25  # standard deviations
 SHARP = 0.01  # of what rounding may do, the least standard deviation
@@ -98,8 +98,9 @@ def log_mixture_tail(
     """The logarithm of P(sign Z >= z), for a form Z of mean 0 and variance 1.
 
     A mixture over the counts of laws that differ in mean and variance only. What is left of the
-    known cumulants of Z is theirs: five where the fifth is near that of a gamma law, else three or
-    four moments. None where counts explain little, or what is left is far from a gamma law.
+    known cumulants of Z is theirs: all five where counts explain less than half of the variance, or
+    the fifth is near that of a gamma law; else three or four moments. None where counts explain
+    little, or what is left is far from a gamma law.
     """
     if not strata:
         return None
@@ -141,7 +142,7 @@ class _Mixture:
         mesh = np.linspace(low, high, 2 + int((high - low) / MESH))
         points = torch.from_numpy(mesh)
         third, fourth, fifth = torch.tensor([self.skewness, self.excess, self.fifth]).double()
-        if abs(self.fifth - 3 * self.skewness**3) < APART:
+        if self.explained < HALF or abs(self.fifth - 3 * self.skewness**3) < APART:
             tails = log_five_cumulant_tail(points, third, fourth, fifth)
         else:
             tails = log_four_moment_tail(points, third, fourth)
