@@ -56,3 +56,4 @@ def add_product(
     t, s, f = turns.ctypes.data, sizes.ctypes.data, factors.ctypes.data
     a, b, c = right.ctypes.data, left.ctypes.data, out.ctypes.data
     _dgemm(t, t + 1, s, s + 4, s + 8, f, a, s + 12, b, s + 16, f + 8, c, s + 20)
+    turns[0], sizes[0], factors[0] = 0, 0, 0.0  # addresses alone would not keep them until here
