@@ -5,8 +5,16 @@ from crossedge.numerics.sparse_star_mesh import edge_resistances
 from crossedge.numerics.star_mesh import PANEL, padded, solve, tangent_of
 
 
+def left_of_the_diagonal(matrix):
+    """Nothing else is to be read, so that nothing else needs to be written."""
+    half = np.full_like(padded(matrix), np.nan)
+    below = np.tril_indices(len(matrix), -1)
+    half[below] = matrix[below]
+    return half
+
+
 def effective_resistances(conductance):
-    return solve(padded(conductance)).resistance
+    return solve(left_of_the_diagonal(conductance)).resistance
 
 
 def complete_graph(n):
@@ -57,7 +65,7 @@ def test_the_inverse_of_the_laplacian_agrees(n):
 def test_the_tangent_is_the_derivative(n):
     w, change = random_conductances(n, n), random_conductances(n, n + 1)
     dw = w * (change - 1)
-    found = tangent_of(solve(padded(w)), padded(dw))[:, :n]
+    found = tangent_of(solve(left_of_the_diagonal(w)), left_of_the_diagonal(dw))[:, :n]
     expected = by_pseudo_inverse(w, dw)
     np.testing.assert_allclose(found, expected, atol=1e-9 * np.abs(expected).max())
 
