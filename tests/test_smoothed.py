@@ -172,6 +172,18 @@ def test_the_lower_limit_is_temperature_zero(family, kind):
         assert torch.isfinite(gradient).all()
 
 
+@pytest.mark.parametrize("family", FAMILIES[:2])
+@pytest.mark.parametrize("places", [[0.0, 1.0], [0.0, 1.0, 2.0, 3.0, 4.0]])
+@pytest.mark.parametrize("temperature", [1e-3, 1e-300, 1e-308])
+def test_cold_and_evenly_spaced(family, places, temperature):
+    """All that matters is at one distance, but the diagonal is far below it."""
+    distances = lp_distances(torch.tensor(places)[:, None].double(), 2.0)
+    W = family(temperature)(distances)
+    np.testing.assert_allclose(W, family(0.0)(distances), atol=1e-12)
+    gradient = gradient_along(family(temperature), distances, symmetric_direction(len(places)))
+    assert torch.isfinite(gradient).all()
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_upper_limit_is_uniform(family, kind):
@@ -401,6 +413,14 @@ def test_the_gradient_is_linear_in_the_cotangent(family, scale):
         found = gradient_along(weights, distances, scale * direction)
         expected = gradient_along(weights, distances, direction)
         np.testing.assert_allclose(found / scale, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-309, 3e307])
+def test_cotangents_at_the_ends_of_the_range(scale):
+    distances, direction = distances_of("normal", 6), symmetric_direction(6)
+    found = gradient_along(ce.SpanningTree(1.0), distances, scale * direction)
+    expected = gradient_along(ce.SpanningTree(1.0), distances, direction)
+    np.testing.assert_allclose(found / scale, expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -105,6 +105,19 @@ def test_few_points_are_kinds_of_their_own(weights):
     assert smooth.pvalue == pytest.approx(ce.two_sample(x, y, weights).pvalue)
 
 
+@pytest.mark.parametrize(
+    ("weights", "statistic"), [(ce.SpanningTree(0.5), "cross"), (ce.EnergyKernel(), "mmd")]
+)
+@pytest.mark.parametrize("n_x", [1, 2, 4])
+def test_few_points_are_exact_where_moments_are_unknown(weights, statistic, n_x):
+    points = np.array([[0.0, 3], [0, 1], [0, 2], [0, 0], [1, 0]])
+    smooth, exact = (
+        ce.two_sample(points[:n_x], points[n_x:], weights, statistic=statistic, null=null)
+        for null in ("pearson3", "permutation")
+    )
+    assert smooth.pvalue == pytest.approx(exact.pvalue)
+
+
 @pytest.mark.parametrize("name", ["clusters", "outlier", "normal"])
 def test_parts_make_up_the_whole(name):
     distances = torch.cdist(*[torch.from_numpy(points_of(name, 40))] * 2)

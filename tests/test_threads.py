@@ -2,6 +2,8 @@
 
 import multiprocessing
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -98,6 +100,34 @@ def test_a_forked_child_works(team):
     assert answer_of_child(threads_of_its_own) == list(range(1, 11))
     if team == "openmp":  # else torch in a child is as torch is: it hangs if its parent had threads
         assert answer_of_child(lambda: float(torch.ones(600, 600).exp_().sum())) > 0
+
+
+FORK = """
+import multiprocessing
+import numpy as np
+import torch
+import crossedge as ce
+
+torch.set_num_threads(2)
+points = np.random.default_rng(0).normal(size=(100, 3))
+distances = torch.from_numpy(np.linalg.norm(points[:, None] - points, axis=2))
+ce.SpanningTree(1.0)(distances)
+context = multiprocessing.get_context("fork")
+queue = context.Queue()
+child = context.Process(target=lambda: queue.put(float(ce.SpanningTree(1.0)(distances).sum())))
+child.start()
+try:
+    print(queue.get(timeout=60))
+finally:
+    child.kill()
+"""
+
+
+def test_a_forked_child_works_after_products_alone():
+    """In a process of its own, where nothing else has used torch's threads."""
+    command = [sys.executable, "-c", FORK]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert float(found.stdout) == pytest.approx(2 * 99)
 
 
 SIZE = 400

@@ -60,17 +60,22 @@ _here = threading.local()
 _Task = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
+def expect_team() -> None:
+    """Torch's threads are about to be used, here or by a product of matrices."""
+    global _used
+    _used = True
+
+
 def _in_team(drain: Callable[[], None]) -> bool:
     """Whether OpenMP has done it.
 
     With all of torch's threads, since a smaller team would end the others. The caller's part is a
     plain call: an interrupt inside a callback would be lost.
     """
-    global _used
     openmp = _openmp()
     if openmp is None:
         return False
-    _used = True
+    expect_team()
     task, threads = _Task(lambda _: drain()), torch.get_num_threads()
     start, end = openmp.GOMP_parallel_start, openmp.GOMP_parallel_end
     try:

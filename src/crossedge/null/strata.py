@@ -51,6 +51,11 @@ class Strata:
     covariance: Floats
     variance_l: Floats
 
+    @property
+    def lists_all(self) -> bool:
+        """Every labelling, because every point is a kind of its own."""
+        return not (self.variance_t.any() or self.variance_l.any())
+
     def mean(self, a: float, b: float) -> Floats:
         """Of a T + b L."""
         return a * self.mean_t + b * self.mean_l
@@ -105,14 +110,19 @@ def log_mixture_tail(
     if not strata:
         return None
     law, excess, fifth = moments.law(form), moments.excess(form), moments.fifth_cumulant(form)
-    std = float(law.std)
-    if excess is None or fifth is None or not std > 0:
+    std, finest = float(law.std), next(iter(strata), None)
+    if finest is None or not std > 0:
         return None
-    in_t_and_l = moments.in_t_and_l(form)
-    cumulants = sign * float(law.skewness), float(excess), sign * float(fifth)
-    fits = (_fit(one, in_t_and_l, sign, std / moments.unit, *cumulants) for one in strata)
-    telling = takewhile(lambda fit: fit.explained > EXPLAINED, fits)
-    best = next((fit for fit in telling if fit.miss < MISS), None)
+    given = moments.in_t_and_l(form), sign, std / moments.unit
+    if finest.lists_all:
+        best: _Mixture | None = _fit(finest, *given, 0.0, 0.0, 0.0)
+    elif excess is None or fifth is None:
+        return None
+    else:
+        cumulants = sign * float(law.skewness), float(excess), sign * float(fifth)
+        fits = (_fit(one, *given, *cumulants) for one in strata)
+        telling = takewhile(lambda fit: fit.explained > EXPLAINED, fits)
+        best = next((fit for fit in telling if fit.miss < MISS), None)
     if best is None:
         return None
     # values that are equal but for rounding count

@@ -38,6 +38,7 @@ from crossedge.numerics.star_mesh_panels import (
     rebuild,
     rebuild_tangent,
 )
+from crossedge.threads import expect_team
 
 Floats = npt.NDArray[np.float64]
 
@@ -74,6 +75,7 @@ def empty_padded(n: int) -> Floats:
 
 def solve(weight: Floats, panel: int = PANEL) -> Mesh:
     """Effective resistances for padded symmetric conductances of a connected graph, overwritten."""
+    expect_team()
     n = len(weight)
     total, outer, ladder = np.empty(n), np.empty(n), empty_array(n, panel)
     resistance, spare = empty_padded(n), empty_padded(n)
@@ -84,6 +86,7 @@ def solve(weight: Floats, panel: int = PANEL) -> Mesh:
 
 def tangent_of(mesh: Mesh, d_weight: Floats) -> Floats:
     """dR, padded, for padded symmetric changes of the conductances, overwritten."""
+    expect_team()
     n = len(mesh.total)
     d_total, d_resistance, spare = np.empty(n), empty_padded(n), empty_padded(n)
     known = mesh.share, mesh.total, mesh.outer, mesh.ladder

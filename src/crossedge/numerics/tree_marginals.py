@@ -78,7 +78,7 @@ class BandedTree:
 def _scale(gradient: Floats) -> float:
     """A power of two near the largest entry: products with e^-600 need the range of doubles."""
     size = max(gradient.max(), -gradient.min())
-    return 2.0 ** math.frexp(size)[1] if 0 < size < math.inf else 1.0
+    return 2.0 ** min(max(math.frexp(size)[1], -1022), 1023) if 0 < size < math.inf else 1.0
 
 
 def tree_marginals(
@@ -106,7 +106,9 @@ def tree_marginals(
 def _plain(
     distances: Floats, zero: float, temperature: float, out: Floats, panel: int = PANEL
 ) -> PlainTree:
-    exponent = (zero - distances) / temperature
+    with np.errstate(over="ignore"):
+        exponent = (zero - distances) / temperature
+    np.fill_diagonal(exponent, 0.0)
     weight = padded(np.exp(exponent))
     np.fill_diagonal(weight, 0.0)
     mesh = solve(weight, panel)
