@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
@@ -92,13 +92,19 @@ _used = False
 @cache
 def _openmp() -> Any:
     """The very library that torch has loaded, if it speaks the language of GNU's."""
-    for library in (Path(torch.__file__).parent / "lib").glob("libtorch_cpu.*"):
-        with suppress(OSError, AttributeError):  # no such runtime: Windows, some of the Macs
-            openmp = ctypes.CDLL(str(library))
+    for openmp in libraries_of_torch():
+        with suppress(AttributeError):  # no such runtime: Windows, some of the Macs
             openmp.GOMP_parallel_start.argtypes = [_Task, ctypes.c_void_p, ctypes.c_uint]
             openmp.GOMP_parallel_start.restype = openmp.GOMP_parallel_end.restype = None
             return openmp
     return None
+
+
+def libraries_of_torch() -> Iterator[ctypes.CDLL]:
+    """What torch has loaded for the CPU: its threads, and its products of matrices."""
+    for library in (Path(torch.__file__).parent / "lib").glob("libtorch_cpu.*"):
+        with suppress(OSError):
+            yield ctypes.CDLL(str(library))
 
 
 def _in_pool(drain: Callable[[], None], threads: int) -> None:

@@ -1,21 +1,20 @@
 """Products of matrices inside compiled loops, by the library that torch uses.
 
-A product of small matrices takes ten microseconds, and to ask torch for it as long again.
+To ask torch for each of many small products would take longer than the products.
 """
 
 from __future__ import annotations
 
 import ctypes
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from numba.extending import get_cython_function_address
 
 from crossedge.compiled import compiled, foreign
+from crossedge.threads import libraries_of_torch
 
 Floats = npt.NDArray[np.float64]
 
@@ -24,13 +23,14 @@ LETTERS = np.frombuffer(b"NT", np.uint8)
 
 def _address() -> int:
     """Of dgemm with integers of 32 bits: torch's, which has torch's threads, or else scipy's."""
-    for library in (Path(torch.__file__).parent / "lib").glob("libtorch_cpu.*"):
-        with suppress(OSError, AttributeError):
-            found = ctypes.cast(ctypes.CDLL(str(library)).dgemm_, ctypes.c_void_p).value
+    found: int | None
+    for library in libraries_of_torch():
+        with suppress(AttributeError):
+            found = ctypes.cast(library.dgemm_, ctypes.c_void_p).value
             if found:
                 return found
-    found_in_scipy: int = get_cython_function_address("scipy.linalg.cython_blas", "dgemm")
-    return found_in_scipy
+    found = get_cython_function_address("scipy.linalg.cython_blas", "dgemm")
+    return found
 
 
 _dgemm: Any = foreign("crossedge_dgemm", _address(), 13)
@@ -40,7 +40,7 @@ _dgemm: Any = foreign("crossedge_dgemm", _address(), 13)
 def add_product(
     out: Floats, old: float, left: Floats, turn_left: bool, right: Floats, turn_right: bool
 ) -> None:
-    """Out = old out + left right, where a factor that is turned stands for its transpose.
+    """Write old out + left right to out, where a factor that is turned stands for its transpose.
 
     Rows are contiguous, and may lie far apart. The library has matrices column by column, to which
     ours are their transposes: right' left' is what it is asked for.

@@ -9,7 +9,7 @@ from crossedge.compiled import compiled, compiled_fused, compiled_sum
 from crossedge.distances import COLD, TIE
 from crossedge.numerics.cardinality import LARGEST, LEAST_POSITIVE, least_of
 from crossedge.numerics.exponential import decay_of
-from crossedge.numerics.mirror import SIDE, add_mirror, mirrored
+from crossedge.numerics.mirror import SIDE, add_mirror, mirrored, reflect_tile
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -88,24 +88,20 @@ def _dot(a: Floats, b: Floats) -> float:
 def softmax_weights(first: int, last: int, total: Floats, out: Floats) -> None:
     """W_ij = P(j chosen by i) + P(i chosen by j), from e^-... in its place.
 
-    For rows first ... last - 1 from the diagonal on, and their mirror images.
+    For rows first ... last - 1 up to the diagonal, and their mirror images.
     """
-    n = len(out)
     share = 1.0 / total
     tile = np.empty((SIDE, SIDE))
     for top in range(first, last, SIDE):
         bottom = min(top + SIDE, last)
-        for left in range(top, n, SIDE):
-            right = min(left + SIDE, n)
+        for left in range(0, bottom, SIDE):
+            right = min(left + SIDE, bottom)
             mirrored(out, top, bottom, left, right, tile)
             for i in range(top, bottom):
                 target, other, other_share = out[i, left:right], tile[i - top], share[left:right]
                 for j in range(len(target)):
                     target[j] = target[j] * share[i] + other[j] * other_share[j]
-            if left > top:
-                mirrored(out, left, right, top, bottom, tile)
-                for j in range(left, right):
-                    out[j, top:bottom] = tile[j - left, : bottom - top]
+            reflect_tile(out, top, bottom, left, right, tile)
 
 
 @compiled

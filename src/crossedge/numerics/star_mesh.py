@@ -31,6 +31,7 @@ import numpy.typing as npt
 
 from crossedge.compiled import compiled
 from crossedge.numerics.memory import empty_array
+from crossedge.numerics.mirror import SIDE
 from crossedge.numerics.products import add_product
 from crossedge.numerics.star_mesh_panels import (
     eliminate,
@@ -44,7 +45,6 @@ Floats = npt.NDArray[np.float64]
 
 PANEL = 64  # vertices that are left to loops
 COLUMNS = 256  # a product that fills a triangle is cut in columns of this width
-SIDE = 32  # of tiles
 
 
 @dataclass(frozen=True)
