@@ -48,13 +48,19 @@ def compiled_sum(function: Loop) -> Loop:
 
 def foreign(name: str, address: int, arguments: int) -> Any:
     """A function at this address that loops can call, its arguments addresses and nothing else."""
+    kind = numba.types.void(*[numba.types.intp] * arguments)
+    return numba.types.ExternalFunction(foreign_symbol(name, address), kind)
+
+
+def foreign_symbol(name: str, address: int) -> str:
+    """The name, by which compiled code on disk finds the address of this process."""
     llvm.add_symbol(name, address)
-    return numba.types.ExternalFunction(name, numba.types.void(*[numba.types.intp] * arguments))
+    return name
 
 
 def has_compiled_loops(tensor: torch.Tensor) -> bool:
     """Whether compiled loops can work on it, or their twins in torch must."""
-    return tensor.device.type == "cpu"
+    return tensor.is_cpu
 
 
 @cache

@@ -151,3 +151,12 @@ def _as_block(values: Any) -> Floats:
             f"distance returned {type(values).__name__} of no real numbers: "
             "it must return an (a, b) tensor or array"
         ) from None
+
+
+def check_values(distances: torch.Tensor) -> None:
+    """Whether they are finite and not negative, or one clear line."""
+    if not distances.numel():
+        return
+    least, most = torch.aminmax(distances.detach())
+    if not (least.item() >= 0 and most.item() < np.inf):  # false where they are NaN
+        raise ValueError("distances has NaN, infinite or negative entries: give none")

@@ -66,6 +66,22 @@ def expect_team() -> None:
     _used = True
 
 
+def team_size() -> int:
+    """How many threads `in_team` may have, here and now."""
+    if getattr(_here, "busy", False) or _openmp() is None:
+        return 1
+    threads = torch.get_num_threads()
+    if threads > 1:
+        expect_team()
+    return threads
+
+
+def start_of_team() -> int:
+    """The address of the function that starts them; of any function where there is no team."""
+    start = getattr(_openmp(), "GOMP_parallel", None) or ctypes.pythonapi.Py_IncRef
+    return ctypes.cast(start, ctypes.c_void_p).value or 0
+
+
 def _in_team(drain: Callable[[], None]) -> bool:
     """Whether OpenMP has done it.
 

@@ -14,18 +14,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 Floats = npt.NDArray[np.float64]
 
 KEPT, MOST = 256 << 20, 64  # bytes, and blocks, that may wait
 LARGE = 1 << 17  # others are cheap
 LINE = 64
-
-
-def empty(*shape: int) -> torch.Tensor:
-    """A tensor of doubles on the CPU."""
-    return torch.from_numpy(empty_array(*shape))
 
 
 def empty_array(*shape: int) -> Floats:

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crossedge.compiled import compiled
+from crossedge.numerics.vectors import turn
 
 Floats = npt.NDArray[np.float64]
 
@@ -15,15 +16,13 @@ SIDE = 64
 @compiled
 def mirrored(matrix: Floats, first: int, last: int, left: int, right: int, tile: Floats) -> None:
     """Rows first ... last - 1 of the transpose, columns left ... right - 1."""
-    whole = left + (right - left) // 4 * 4
+    whole, end = left + (right - left) // 4 * 4, first + (last - first) // 4 * 4
     for j in range(left, whole, 4):
-        r0, r1 = matrix[j, first:last], matrix[j + 1, first:last]
-        r2, r3 = matrix[j + 2, first:last], matrix[j + 3, first:last]
-        for i in range(len(r0)):
-            tile[i, j - left] = r0[i]
-            tile[i, j - left + 1] = r1[i]
-            tile[i, j - left + 2] = r2[i]
-            tile[i, j - left + 3] = r3[i]
+        for i in range(first, end, 4):
+            turn(matrix, j, i, tile, i - first, j - left)
+        for i in range(end, last):
+            for k in range(j, j + 4):
+                tile[i - first, k - left] = matrix[k, i]
     for j in range(whole, right):
         row = matrix[j, first:last]
         for i in range(len(row)):

@@ -25,7 +25,7 @@ class NeighbourMarginals:
     temperature: float
     kth: Floats  # (n,): the k-th smallest distance in each row
     nearest: npt.NDArray[np.int64]  # (n, k): where the k smallest stand, for k < TILTED
-    decay: Floats  # exp(-|d - kth| / temperature)
+    decay: Floats  # exp(-|d - kth| / temperature), until the gradient takes its place
 
     def chosen(self) -> Floats:
         """P(j among the k neighbours of i)."""
@@ -57,19 +57,20 @@ class NeighbourMarginals:
 
 
 def neighbour_marginals(
-    distances: Floats, k: int, temperature: float, out: Floats
+    distances: Floats, out: Floats, room: Floats, temperature: float, *, k: int
 ) -> NeighbourMarginals:
     """For (n, n) distances, contiguous; W_ij = P(j chosen by i) + P(i chosen by j) is written."""
-    found = neighbour_model(distances, k, temperature)
+    found = neighbour_model(distances, k, temperature, room)
     chosen = found.chosen()
     in_threads(lambda rows: add_mirror(chosen, *rows, out[slice(*rows)]), parts_of_rows(len(out)))
     return found
 
 
-def neighbour_model(distances: Floats, k: int, temperature: float) -> NeighbourMarginals:
-    """Without its W."""
+def neighbour_model(
+    distances: Floats, k: int, temperature: float, room: Floats
+) -> NeighbourMarginals:
+    """Without its W, with room for the exponentials."""
     d, n = distances, len(distances)
     kth, nearest = np.empty(n), np.zeros((n, k if k < TILTED else 0), np.int64)
-    decay = empty_array(n, n)
-    in_threads(lambda rows: decays(*rows, d, k, temperature, kth, nearest, decay), parts_of_rows(n))
-    return NeighbourMarginals(d, k, temperature, kth, nearest, decay)
+    in_threads(lambda rows: decays(*rows, d, k, temperature, kth, nearest, room), parts_of_rows(n))
+    return NeighbourMarginals(d, k, temperature, kth, nearest, room)

@@ -61,7 +61,7 @@ class NeighboursInTorch:
 
 
 def neighbours_in_torch(
-    distances: torch.Tensor, k: int, temperature: float, out: torch.Tensor
+    distances: torch.Tensor, out: torch.Tensor, _: torch.Tensor, temperature: float, *, k: int
 ) -> NeighboursInTorch:
     """For (n, n) distances, and W written."""
     itself = torch.eye(len(distances), dtype=torch.bool, device=distances.device)

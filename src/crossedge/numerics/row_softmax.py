@@ -7,15 +7,16 @@ import numpy.typing as npt
 
 from crossedge.compiled import compiled, compiled_fused, compiled_sum
 from crossedge.distances import COLD, TIE
-from crossedge.numerics.cardinality import LARGEST, LEAST_POSITIVE, least_of
-from crossedge.numerics.exponential import decay_of
-from crossedge.numerics.mirror import SIDE, add_mirror, mirrored, reflect_tile
+from crossedge.numerics.cardinality import LARGEST, LEAST_POSITIVE
+from crossedge.numerics.exponential import LOG2_E, LOWEST_POWER, decay_of, half_to
+from crossedge.numerics.mirror import SIDE, add_mirror, mirrored
 
 Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 PART = 64  # of a row
 FEW = 32  # rows, that stay in the cache
+ALL_BITS, INFINITE_BITS = np.int64(2**63 - 1), np.int64(0x7FF << 52)
 
 
 @compiled
@@ -24,48 +25,65 @@ def softmax_rows(
     last: int,
     distances: Floats,
     temperature: float,
-    nearest: Ints,
+    odd: Flags,
     total: Floats,
-    out: Floats,
+    decay: Floats,
 ) -> None:
-    """e^-(d - nearest)/temperature for rows first ... last - 1, 0 on the diagonal, and its sums."""
-    for i in range(first, last):
-        nearest[i] = _nearest(distances[i], i)
-        _decay(distances[i], i, nearest[i], temperature, out[i])
-        total[i] = _sum(out[i])
+    """e^-(d - least)/temperature for rows first ... last - 1, 0 on the diagonal, and its sums.
 
-
-@compiled_fused
-def _decay(row: Floats, itself: int, nearest: int, temperature: float, out: Floats) -> None:
-    """Where it is too cold to tell rounding from a difference, near-ties are ties."""
+    If there is a sign, an infinity or NaN among the distances, odd[0] says so.
+    """
     per = min(1.0 / max(temperature, LEAST_POSITIVE), LARGEST)
-    zero = row[nearest]
-    blur = (TIE - 1) * zero if temperature <= COLD * zero else 0.0
-    for j in range(len(row)):
-        gap = row[j] - zero
-        gap = gap if gap > blur else 0.0
-        out[j] = decay_of(gap * per)
-    out[itself] = 0.0
+    for i in range(first, last):
+        row, target = distances[i], decay[i]
+        zero, most, is_odd = _ends(row, i)
+        if is_odd:
+            odd[0] = True
+        if temperature <= COLD * zero:
+            _decay(row, zero, per, (TIE - 1) * zero, target)
+            total[i] = _sum(target)
+        elif (most - zero) * per > LOWEST_POWER / LOG2_E:
+            _decay(row, zero, per, 0.0, target)
+            total[i] = _sum(target)
+        else:
+            total[i] = _decay_of_near(row, zero, min(per * LOG2_E, LARGEST), target)
+        total[i] -= target[i]  # which is at most 1, where the others have a 1 at least
+        target[i] = 0.0
 
 
 @compiled
-def _nearest(row: Floats, itself: int) -> int:
-    """Where the smallest other entry stands, the first of several."""
-    least, place = np.inf, 0
-    for first in range(0, len(row), PART):
-        part = row[first : first + PART]
-        if first <= itself < first + PART:
-            smallest = np.inf
-            for j in range(len(part)):
-                if first + j != itself:
-                    smallest = min(smallest, part[j])
-        else:
-            smallest = least_of(part)
-        if smallest < least:
-            least, place = smallest, first
-    while row[place] != least or place == itself:
-        place += 1
-    return place
+def _ends(row: Floats, itself: int) -> tuple[float, float, bool]:
+    """The least of the others and the most of all, and whether there is a sign, infinity or NaN.
+
+    Doubles without a sign have the order of their bits, and infinity and NaN come last.
+    """
+    bits = row.view(np.int64)
+    least, most = ALL_BITS, bits[itself]
+    before, after = bits[:itself], bits[itself + 1 :]
+    for j in range(len(before)):
+        least, most = min(least, before[j]), max(most, before[j])
+    for j in range(len(after)):
+        least, most = min(least, after[j]), max(most, after[j])
+    odd = min(least, bits[itself]) < 0 or most >= INFINITE_BITS
+    return np.int64(least).view(np.float64), np.int64(most).view(np.float64), odd
+
+
+@compiled_fused
+def _decay(row: Floats, zero: float, per: float, blur: float, out: Floats) -> None:
+    """Where it is too cold to tell rounding from a difference, near-ties are ties."""
+    for j in range(len(row)):
+        gap = row[j] - zero
+        out[j] = decay_of((gap if gap > blur else 0.0) * per)
+
+
+@compiled_sum
+def _decay_of_near(row: Floats, zero: float, per: float, out: Floats) -> float:
+    """The same and its sum, where nothing is below the range of doubles: half the time."""
+    total = 0.0
+    for j in range(len(row)):
+        out[j] = half_to(max(row[j] - zero, 0.0) * per)
+        total += out[j]
+    return total
 
 
 @compiled_sum
@@ -76,42 +94,30 @@ def _sum(row: Floats) -> float:
     return total
 
 
-@compiled_sum
-def _dot(a: Floats, b: Floats) -> float:
-    total = 0.0
-    for j in range(len(a)):
-        total += a[j] * b[j]
-    return total
-
-
 @compiled
-def softmax_weights(first: int, last: int, total: Floats, out: Floats) -> None:
-    """W_ij = P(j chosen by i) + P(i chosen by j), from e^-... in its place.
-
-    For rows first ... last - 1 up to the diagonal, and their mirror images.
-    """
+def softmax_weights(first: int, last: int, total: Floats, decay: Floats, out: Floats) -> None:
+    """W_ij = P(j chosen by i) + P(i chosen by j), for rows first ... last - 1."""
     share = 1.0 / total
     tile = np.empty((SIDE, SIDE))
     for top in range(first, last, SIDE):
         bottom = min(top + SIDE, last)
-        for left in range(0, bottom, SIDE):
-            right = min(left + SIDE, bottom)
-            mirrored(out, top, bottom, left, right, tile)
+        for left in range(0, len(total), SIDE):
+            right = min(left + SIDE, len(total))
+            mirrored(decay, top, bottom, left, right, tile)
             for i in range(top, bottom):
-                target, other, other_share = out[i, left:right], tile[i - top], share[left:right]
+                target, source = out[i, left:right], decay[i, left:right]
+                other, other_share = tile[i - top], share[left:right]
                 for j in range(len(target)):
-                    target[j] = target[j] * share[i] + other[j] * other_share[j]
-            reflect_tile(out, top, bottom, left, right, tile)
+                    target[j] = source[j] * share[i] + other[j] * other_share[j]
 
 
 @compiled
 def softmax_pull_back(
     first: int,
     last: int,
-    distances: Floats,
     temperature: float,
-    nearest: Ints,
     total: Floats,
+    decay: Floats,
     gradient: Floats,
     out: Floats,
 ) -> None:
@@ -120,19 +126,40 @@ def softmax_pull_back(
     Directions are measured from that of the nearest point, so that nothing is left to cancel where
     it has all the weight.
     """
-    n = len(distances)
-    direction, decay = np.empty((min(FEW, last - first), n)), np.empty(n)
+    n = len(total)
+    direction = np.empty((min(FEW, last - first), n))
     for top in range(first, last, FEW):
         bottom = min(top + FEW, last)
         add_mirror(gradient, top, bottom, direction)
         for i in range(top, bottom):
-            c, target = direction[i - top], out[i]
+            c, e, target = direction[i - top], decay[i], out[i]
             c[i] = 0.0  # W has no diagonal
-            zero = c[nearest[i]]
-            for j in range(n):
-                c[j] -= zero
-            _decay(distances[i], i, nearest[i], temperature, decay)
-            mean = _dot(decay, c) / total[i]
+            zero = c[_nearest(e)]
+            mean = _moment(e, c, zero) / total[i]
             scale = min(1.0 / total[i] / temperature, LARGEST)
             for j in range(n):
-                target[j] = decay[j] * (mean - c[j]) * scale
+                target[j] = e[j] * (mean - (c[j] - zero)) * scale
+
+
+@compiled
+def _nearest(decay: Floats) -> int:
+    """The first that is 1."""
+    place = 0
+    for first in range(0, len(decay), PART):
+        part, ones = decay[first : first + PART], 0
+        for j in range(len(part)):
+            ones += part[j] == 1.0
+        if ones > 0:
+            place = first
+            break
+    while decay[place] != 1.0:
+        place += 1
+    return place
+
+
+@compiled_sum
+def _moment(weight: Floats, value: Floats, zero: float) -> float:
+    total = 0.0
+    for j in range(len(weight)):
+        total += weight[j] * (value[j] - zero)
+    return total

@@ -51,7 +51,9 @@ class TreeInTorch:
         torch.mul(-0.5 / self.temperature * weights * change, size, out=out)
 
 
-def tree_in_torch(distances: torch.Tensor, temperature: float, out: torch.Tensor) -> TreeInTorch:
+def tree_in_torch(
+    distances: torch.Tensor, out: torch.Tensor, _: torch.Tensor, temperature: float
+) -> TreeInTorch:
     """P(edge in tree) under the Gibbs measure of (d + d') / 2, for (n, n) distances, written."""
     symmetric = (distances + distances.T) / 2
     order, key = _arrivals(symmetric)

@@ -82,7 +82,7 @@ def _scale(gradient: Floats) -> float:
 
 
 def tree_marginals(
-    distances: Floats, temperature: float, out: Floats, panel: int = PANEL
+    distances: Floats, out: Floats, _: Floats, temperature: float, *, panel: int = PANEL
 ) -> PlainTree | BandedTree:
     """P(edge in tree) under the Gibbs measure of (d + d') / 2, for (n, n) distances, contiguous.
 

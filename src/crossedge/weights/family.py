@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from numbers import Real
@@ -12,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from crossedge.distances import Distances, distance_matrix
+from crossedge.distances import Distances, check_values, distance_matrix
 from crossedge.weights.dense import DenseWeights
 from crossedge.weights.edge_list import EdgeList
 
@@ -84,14 +83,12 @@ class Weights(ABC):
             raise ValueError(f"distances has {n} points: give at least 2")
         if not distances.is_floating_point():
             raise TypeError(f"distances is {distances.dtype}: give floating point numbers")
-        if distances.numel() and not _finite_and_not_negative(distances.detach()):
-            raise ValueError("distances has NaN, infinite or negative entries: give none")
+        self.check_values(distances)
         self.check_size(n)
 
-
-def _finite_and_not_negative(values: torch.Tensor) -> bool:
-    least, most = torch.aminmax(values)
-    return least.item() >= 0 and most.item() < math.inf  # false where they are NaN
+    def check_values(self, distances: torch.Tensor) -> None:
+        """Whether they can be distances, unless whoever reads them first sees to that."""
+        check_values(distances)
 
 
 def check_scale(scale: object, name: str, *, zero: bool) -> Any:
@@ -131,9 +128,9 @@ def median_distances(distances: torch.Tensor) -> list[float]:
     return [_median_distance(matrix) for matrix in flat(distances.detach())]
 
 
-def flat(matrices: torch.Tensor) -> torch.Tensor:
-    """(..., n, n) -> (batch, n, n)."""
-    return matrices.reshape(-1, *matrices.shape[-2:])
+def flat(matrices: Any) -> Any:
+    """(..., n, n) -> (batch, n, n), a tensor or an array."""
+    return matrices[None] if matrices.ndim == 2 else matrices.reshape(-1, *matrices.shape[-2:])
 
 
 def _median_distance(distances: torch.Tensor) -> float:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Real
 
 import numpy as np
 import torch
 
+from crossedge.compiled import has_compiled_loops
 from crossedge.distances import Distances, PointDistances
 from crossedge.numerics.cardinality import draw_neighbours
 from crossedge.numerics.nearest_neighbours import neighbours_of_points, neighbours_of_rows
@@ -71,11 +72,17 @@ class NearestNeighbours(GraphWeights):
                 f"k={self.k} is too large for {n} pooled points: give at most k={n - 1}"
             )
 
+    def check_values(self, distances: torch.Tensor) -> None:
+        level = self.temperature
+        fused = self.k == 1 and isinstance(level, Real) and level > 0
+        if not (fused and has_compiled_loops(distances)):  # softmax_marginals sees to that
+            super().check_values(distances)
+
     def smoothed(self, distances: torch.Tensor, temperatures: Sequence[float]) -> torch.Tensor:
         return smoothed_neighbours(distances, self.k, temperatures)
 
     def draw(self, distances: torch.Tensor, temperature: float, rng: np.random.Generator) -> Ints:
-        found = neighbour_model(distances.numpy(), self.k, temperature)
+        found = neighbour_model(distances.numpy(), self.k, temperature, np.empty(distances.shape))
         uniforms = rng.random(distances.shape)
         return draw_neighbours(found.distances, found.decay, found.kth, self.k, uniforms)
 

@@ -7,14 +7,14 @@ loops serve the CPU and take arrays, their twins in torch any other device and t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
 import torch
 
 from crossedge.compiled import has_compiled_loops
-from crossedge.numerics.memory import empty
+from crossedge.numerics.memory import empty_array
 from crossedge.numerics.neighbour_marginals import neighbour_marginals
 from crossedge.numerics.neighbours_in_torch import neighbours_in_torch
 from crossedge.numerics.softmax_marginals import softmax_marginals
@@ -30,13 +30,17 @@ SMALL = 256  # up to here compiled loops alone are as fast, and a batch has a th
 
 
 Matrix = Any  # an array or a tensor
+Matrices = Any
 
 
 class Model(Protocol):
-    """A Gibbs measure on the neighbourhoods of one matrix of distances, made with its W."""
+    """A Gibbs measure on the neighbourhoods of one matrix of distances, made with its W.
+
+    It is made with room for the gradient as well, in which it may keep what it likes until then.
+    """
 
     def pull_back(self, gradient: Matrix, weights: Matrix, out: Matrix) -> None:
-        """Write the gradient in the distances, from that in W."""
+        """Write the gradient in the distances, from that in W, to the room that it was given."""
 
 
 def smoothed_tree(distances: torch.Tensor, temperatures: Temperatures) -> torch.Tensor:
@@ -73,49 +77,53 @@ class Smoothed(torch.autograd.Function):
     def forward(
         ctx: Any, distances: torch.Tensor, temperatures: Temperatures, model: Callable[..., Model]
     ) -> torch.Tensor:
-        weights = _empty_like(distances)
-        ctx.found = _models(distances, temperatures, model, weights)
+        weights, ctx.solved = _solve(distances, temperatures, model)
         ctx.temperatures, ctx.model = temperatures, model
         ctx.save_for_backward(distances, weights)
         return weights
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None]:
-        distances, weights = ctx.saved_tensors
+        distances, _ = ctx.saved_tensors  # which says so if anyone has changed them
         # once only, so that a loss that somebody keeps does not keep the models as well
-        found, ctx.found = ctx.found, None
-        if found is None:
-            found = _models(distances, ctx.temperatures, ctx.model, _empty_like(distances))
-        out = _empty_like(gradient)
-        matrices = _matrices(gradient), _matrices(weights), _matrices(out)
-        changes = list(zip(found, *matrices, strict=True))
+        solved, ctx.solved = ctx.solved, None
+        if solved is None:
+            _, solved = _solve(distances, ctx.temperatures, ctx.model)
+        models, out, matrices = solved
+        changes = list(zip(models, _matrices(gradient), *matrices, strict=True))
         in_threads(lambda one: one[0].pull_back(*one[1:]), changes)
         if torch.is_grad_enabled():  # somebody means to differentiate again
             out = FirstDerivative.apply(out, gradient, distances)  # type: ignore[no-untyped-call]
         return out, None, None
 
 
-def _models(
-    distances: torch.Tensor,
-    temperatures: Temperatures,
-    model: Callable[..., Model],
-    weights: torch.Tensor,
-) -> list[Model]:
-    """For each matrix, and its W written."""
-    given = list(zip(_matrices(distances), temperatures, _matrices(weights), strict=True))
-    return in_threads(lambda one: model(one[0], temperature=one[1], out=one[2]), given)
+# models, room for their gradients, and the matrices of W and of that room
+Solved = tuple[list[Model], torch.Tensor, tuple[Matrices, Matrices]]
 
 
-def _matrices(tensor: torch.Tensor) -> Iterable[Matrix]:
-    """One by one, of (..., n, n). They share its memory, if it is contiguous."""
-    matrices = flat(tensor.detach()).contiguous()
-    return matrices.numpy() if has_compiled_loops(tensor) else matrices
+def _solve(
+    distances: torch.Tensor, temperatures: Temperatures, model: Callable[..., Model]
+) -> tuple[torch.Tensor, Solved]:
+    """W, and what its gradient needs: without W itself, which would then never be let go."""
+    weights, w = _empty_like(distances)
+    room, r = _empty_like(distances)
+    given = list(zip(_matrices(distances), w, r, temperatures, strict=True))
+    return weights, (in_threads(lambda one: model(*one), given), room, (w, r))
 
 
-def _empty_like(matrices: torch.Tensor) -> torch.Tensor:
+def _matrices(tensor: torch.Tensor) -> Matrices:
+    """One by one, of (..., n, n)."""
+    tensor = flat(tensor.detach()).contiguous()
+    return tensor.numpy() if has_compiled_loops(tensor) else tensor
+
+
+def _empty_like(matrices: torch.Tensor) -> tuple[torch.Tensor, Matrices]:
+    """A tensor, and its memory one by one. (To ask tensors for arrays takes its time.)"""
     if has_compiled_loops(matrices):
-        return empty(*matrices.shape)
-    return torch.empty_like(matrices, memory_format=torch.contiguous_format)
+        array = empty_array(*matrices.shape)
+        return torch.from_numpy(array), flat(array)
+    tensor = torch.empty_like(matrices, memory_format=torch.contiguous_format)
+    return tensor, flat(tensor)
 
 
 class FirstDerivative(torch.autograd.Function):

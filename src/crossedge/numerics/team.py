@@ -1,0 +1,102 @@
+"""Rows of a matrix on torch's threads, without the interpreter in between.
+
+`in_threads` waits for the interpreter's lock before and after each block, which for a matrix of a
+few hundred rows takes as long as the loops. Here a loop itself starts the others, the way a
+compiler does for OpenMP: what the work needs is put in one place, and a small function, made for
+the types at hand, takes it from there in every thread.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from crossedge.compiled import foreign_symbol
+from crossedge.threads import start_of_team
+
+WORD, HALF, BYTES = ir.IntType(64), ir.IntType(32), ir.IntType(8).as_pointer()
+FORK = foreign_symbol("crossedge_fork", start_of_team())
+
+
+def _in_team(typing: Any, _: Any, work: Any, __: Any, ___: Any, given: Any) -> Any:
+    """in_team(threads, work, n, size, given), in a compiled loop.
+
+    It does work(first, last, *given) for the parts of range(n), `size` each, the last part first,
+    since it is the longest left of a diagonal. For one thread, a plain loop.
+    """
+    arguments = (types.intp, types.intp, *given.types)
+    work.get_call_type(typing, arguments, {})  # compiles it
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        found = signature.args[1].dispatcher.overloads[arguments]
+        context.active_code_library.add_linking_library(found.library)
+        shared = ir.LiteralStructType([WORD, WORD, WORD, context.get_value_type(given)])
+        task = _task(context, builder.module, shared, found.fndesc, f"{builder.function.name}.task")
+        threads, _, n, size, packed = values
+        with builder.goto_entry_block():
+            place = builder.alloca(shared)
+        parts = builder.sdiv(builder.add(n, builder.sub(size, ir.Constant(WORD, 1))), size)
+        for number, value in enumerate((parts, n, size, packed)):
+            builder.store(value, _field(builder, place, number))
+        data = builder.bitcast(place, BYTES)
+        several = builder.icmp_signed(">", threads, ir.Constant(WORD, 1))
+        with builder.if_else(several) as (team, alone):
+            with team:
+                kind = ir.FunctionType(ir.VoidType(), [task.type, BYTES, HALF, HALF])
+                known = builder.module.globals
+                fork = known.get(FORK) or ir.Function(builder.module, kind, FORK)
+                flags = ir.Constant(HALF, 0)
+                builder.call(fork, [task, data, builder.trunc(threads, HALF), flags])
+            with alone:
+                builder.call(task, [data])
+        return context.get_dummy_value()
+
+    return types.void(types.intp, work, types.intp, types.intp, given), code
+
+
+in_team: Any = intrinsic(_in_team)
+
+
+def _task(context: Any, module: Any, shared: Any, work: Any, name: str) -> Any:
+    """What each thread does: take the next part until there is none.
+
+    while (part = --parts) >= 0: work(part * size, min(part * size + size, n), *given)
+    """
+    kind = ir.FunctionType(ir.VoidType(), [BYTES])
+    task = ir.Function(module, kind, module.get_unique_name(name))
+    task.linkage = "internal"
+    entry, next_part, body, done = (
+        task.append_basic_block(block) for block in ("entry", "next_part", "body", "done")
+    )
+    builder = ir.IRBuilder(entry)
+    place = builder.bitcast(task.args[0], shared.as_pointer())
+    parts = _field(builder, place, 0)
+    n, size, packed = (builder.load(_field(builder, place, number)) for number in (1, 2, 3))
+    builder.branch(next_part)
+
+    builder.position_at_end(next_part)
+    one = ir.Constant(WORD, 1)
+    part = builder.sub(builder.atomic_rmw("sub", parts, one, "monotonic"), one)
+    builder.cbranch(builder.icmp_signed(">=", part, ir.Constant(WORD, 0)), body, done)
+
+    builder.position_at_end(body)
+    first = builder.mul(part, size)
+    last = builder.add(first, size)
+    last = builder.select(builder.icmp_signed("<", last, n), last, n)
+    given = [builder.extract_value(packed, number) for number in range(len(work.argtypes) - 2)]
+    function = context.declare_function(module, work)
+    context.call_conv.call_function(
+        builder, function, work.restype, work.argtypes, [first, last, *given]
+    )
+    builder.branch(next_part)
+
+    builder.position_at_end(done)
+    builder.ret_void()
+    return task
+
+
+def _field(builder: Any, place: Any, number: int) -> Any:
+    return builder.gep(place, [ir.Constant(HALF, 0), ir.Constant(HALF, number)])
