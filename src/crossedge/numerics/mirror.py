@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from crossedge.compiled import compiled
 from crossedge.numerics.vectors import turn
+from crossedge.threads import team_size
 
 Floats = npt.NDArray[np.float64]
 
@@ -65,6 +66,11 @@ def reflect(matrix: Floats, first: int, last: int) -> None:
         bottom = min(top + SIDE, last)
         for left in range(0, bottom, SIDE):
             reflect_tile(matrix, top, bottom, left, min(left + SIDE, bottom), tile)
+
+
+def team_for(n: int) -> int:
+    """How many threads for n rows: a small matrix is not worth a second one."""
+    return team_size() if n > 2 * SIDE else 1
 
 
 def parts_of_rows(n: int) -> list[tuple[int, int]]:

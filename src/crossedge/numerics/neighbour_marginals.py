@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from crossedge.numerics.cardinality import TILTED, choose_marginals, choose_tangent, decays
 from crossedge.numerics.cardinality_few import choose_few, choose_few_tangent
+from crossedge.numerics.extent import largest_of
 from crossedge.numerics.memory import empty_array
 from crossedge.numerics.mirror import add_mirror, parts_of_rows
 from crossedge.threads import in_threads
@@ -60,6 +61,7 @@ def neighbour_marginals(
     distances: Floats, out: Floats, room: Floats, temperature: float, *, k: int
 ) -> NeighbourMarginals:
     """For (n, n) distances, contiguous; W_ij = P(j chosen by i) + P(i chosen by j) is written."""
+    largest_of(distances)
     found = neighbour_model(distances, k, temperature, room)
     chosen = found.chosen()
     in_threads(lambda rows: add_mirror(chosen, *rows, out[slice(*rows)]), parts_of_rows(len(out)))

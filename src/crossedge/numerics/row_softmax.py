@@ -9,6 +9,7 @@ from crossedge.compiled import compiled, compiled_fused, compiled_sum
 from crossedge.distances import COLD, TIE
 from crossedge.numerics.cardinality import LARGEST, LEAST_POSITIVE
 from crossedge.numerics.exponential import LOG2_E, LOWEST_POWER, decay_of, half_to
+from crossedge.numerics.extent import ends_of_bits, is_odd
 from crossedge.numerics.mirror import SIDE, add_mirror, mirrored
 
 Floats = npt.NDArray[np.float64]
@@ -16,7 +17,6 @@ Flags = npt.NDArray[np.bool_]
 
 PART = 64  # of a row
 FEW = 32  # rows, that stay in the cache
-ALL_BITS, INFINITE_BITS = np.int64(2**63 - 1), np.int64(0x7FF << 52)
 
 
 @compiled
@@ -31,7 +31,7 @@ def softmax_rows(
 ) -> None:
     """e^-(d - least)/temperature for rows first ... last - 1, 0 on the diagonal, and its sums.
 
-    If there is a sign, an infinity or NaN among the distances, odd[0] says so.
+    If there is a sign, an infinity or NaN among the distances, odd[0] says so: see extent.py.
     """
     per = min(1.0 / max(temperature, LEAST_POSITIVE), LARGEST)
     for i in range(first, last):
@@ -53,18 +53,12 @@ def softmax_rows(
 
 @compiled
 def _ends(row: Floats, itself: int) -> tuple[float, float, bool]:
-    """The least of the others and the most of all, and whether there is a sign, infinity or NaN.
-
-    Doubles without a sign have the order of their bits, and infinity and NaN come last.
-    """
+    """The least of the others and the most of all, and whether there is an odd one."""
     bits = row.view(np.int64)
-    least, most = ALL_BITS, bits[itself]
-    before, after = bits[:itself], bits[itself + 1 :]
-    for j in range(len(before)):
-        least, most = min(least, before[j]), max(most, before[j])
-    for j in range(len(after)):
-        least, most = min(least, after[j]), max(most, after[j])
-    odd = min(least, bits[itself]) < 0 or most >= INFINITE_BITS
+    least, most = ends_of_bits(bits[:itself])
+    least_after, most_after = ends_of_bits(bits[itself + 1 :])
+    least, most = min(least, least_after), max(max(most, most_after), bits[itself])
+    odd = is_odd(min(least, bits[itself]), most)
     return np.int64(least).view(np.float64), np.int64(most).view(np.float64), odd
 
 

@@ -9,7 +9,7 @@ import torch
 
 from crossedge.compiled import compiled
 from crossedge.distances import check_values
-from crossedge.numerics.mirror import SIDE
+from crossedge.numerics.mirror import SIDE, team_for
 from crossedge.numerics.row_softmax import (
     Flags,
     Floats,
@@ -18,7 +18,6 @@ from crossedge.numerics.row_softmax import (
     softmax_weights,
 )
 from crossedge.numerics.team import in_team
-from crossedge.threads import team_size
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class SoftmaxMarginals:
     def pull_back(self, gradient: Floats, _: Floats, out: Floats) -> None:
         """Write the gradient in the distances, from that in the weights."""
         model = self.temperature, self.total, self.decay
-        _pull_back(team_size(), *model, gradient, out)
+        _pull_back(team_for(len(out)), *model, gradient, out)
 
 
 def softmax_marginals(
@@ -43,7 +42,7 @@ def softmax_marginals(
     To look at them beforehand, as others do, would take a tenth of the time.
     """
     total, odd = np.empty(len(distances)), np.zeros(1, np.bool_)
-    _weights(team_size(), distances, temperature, odd, total, room, out)
+    _weights(team_for(len(out)), distances, temperature, odd, total, room, out)
     if odd[0]:
         check_values(torch.from_numpy(distances))
     return SoftmaxMarginals(temperature, total, room)

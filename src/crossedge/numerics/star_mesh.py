@@ -56,6 +56,7 @@ class Mesh:
     outer: Floats  # (n,): the sum of p_k over the vertices before the panel of k
     ladder: Floats  # (n, panel): see star_mesh_panels.py
     padded_resistance: Floats  # (n, n): R
+    spare: Floats  # (n, n): for what lies between
 
     @property
     def resistance(self) -> Floats:
@@ -81,14 +82,14 @@ def solve(weight: Floats, panel: int = PANEL) -> Mesh:
     resistance, spare = empty_padded(n), empty_padded(n)
     _take_out(weight, total, outer, ladder, spare, 0, n)
     _bring_back(weight, total, outer, ladder, resistance, spare, 0, n)
-    return Mesh(weight, total, outer, ladder, resistance)
+    return Mesh(weight, total, outer, ladder, resistance, spare)
 
 
 def tangent_of(mesh: Mesh, d_weight: Floats) -> Floats:
     """dR, padded, for padded symmetric changes of the conductances, overwritten."""
     expect_team()
     n = len(mesh.total)
-    d_total, d_resistance, spare = np.empty(n), empty_padded(n), empty_padded(n)
+    d_total, d_resistance, spare = np.empty(n), empty_padded(n), mesh.spare
     known = mesh.share, mesh.total, mesh.outer, mesh.ladder
     _take_out_tangent(*known, d_weight, d_total, spare, 0, n)
     resistances = mesh.padded_resistance, d_resistance

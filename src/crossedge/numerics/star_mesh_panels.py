@@ -13,10 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from crossedge.compiled import compiled, compiled_fused
+from crossedge.numerics.mirror import mirrored
 
 Floats = npt.NDArray[np.float64]
-
-TILE = 128  # columns that are mirrored at a time
 
 
 @compiled
@@ -203,12 +202,11 @@ def _finish(inside: Floats, level: Floats, resistance: Floats, start: int, stop:
     """Rows of the panel, and the columns that mirror them."""
     for k in range(start, stop):
         resistance[k, start:stop] = inside[k - start, : stop - start]
-    for first in range(0, start, TILE):
-        for k in range(start, stop):
-            row = resistance[k]
-            for j in range(first, min(first + TILE, start)):
-                row[j] += level[k - start]
-                resistance[j, k] = row[j]
+    for k in range(start, stop):
+        row = resistance[k, :start]
+        for j in range(len(row)):
+            row[j] += level[k - start]
+    mirrored(resistance, 0, start, start, stop, resistance[:, start:stop])
 
 
 @compiled_fused

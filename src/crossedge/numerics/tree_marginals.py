@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,14 +16,15 @@ from crossedge.numerics.banded_star_mesh import (
     tangent_of_banded,
 )
 from crossedge.numerics.cardinality import LARGEST
-from crossedge.numerics.exponential import decay_of
+from crossedge.numerics.exponential import LOG2_E, half_to
+from crossedge.numerics.extent import ALL_BITS, INFINITE_BITS, largest_of
 from crossedge.numerics.leaves import Floats, Ints
 from crossedge.numerics.memory import empty_array
 from crossedge.numerics.minimum_spanning_tree import arrivals_of_matrix
-from crossedge.numerics.mirror import SIDE, add_mirror, parts_of_rows, reflect
+from crossedge.numerics.mirror import SIDE, add_mirror, reflect, team_for
 from crossedge.numerics.random_trees import draw_tree
 from crossedge.numerics.star_mesh import PANEL, Mesh, empty_padded, padded, solve, tangent_of
-from crossedge.threads import in_threads
+from crossedge.numerics.team import in_team
 
 RANGE = 600.0  # conductances down to e^-600 are safe as plain doubles
 
@@ -43,12 +43,11 @@ class PlainTree:
         is -1 / (2 temperature) times d mu along G + G': mu is the gradient of log Z in log w, so
         its Jacobian is symmetric.
         """
-        mu, resistance, scale = weights, self.mesh.padded_resistance, _scale(gradient)
-        dw, parts = empty_padded(len(out)), parts_of_rows(len(out))[::-1]
-        in_threads(lambda rows: _changes(*rows, gradient, mu, resistance, scale, dw, out), parts)
+        n, r = len(out), self.mesh.padded_resistance
+        scale, dw, threads = _scale(gradient), empty_padded(n), team_for(n)
+        _changes(threads, gradient, weights, r, scale, dw, out)
         dr = tangent_of(self.mesh, dw)
-        factor = -0.5 / self.temperature
-        in_threads(lambda rows: _chain(*rows, mu, resistance, dr, scale, factor, out), parts)
+        _chain(threads, weights, r, dr, scale, -0.5 / self.temperature, out)
 
 
 @dataclass(frozen=True)
@@ -75,10 +74,17 @@ class BandedTree:
         out[index] = change
 
 
+@compiled
 def _scale(gradient: Floats) -> float:
     """A power of two near the largest entry: products with e^-600 need the range of doubles."""
-    size = max(gradient.max(), -gradient.min())
-    return 2.0 ** min(max(math.frexp(size)[1], -1022), 1023) if 0 < size < math.inf else 1.0
+    largest = np.int64(0)
+    for bits in gradient.ravel().view(np.int64):
+        largest = max(largest, bits & ALL_BITS)
+    if largest == 0 or largest >= INFINITE_BITS:
+        return 1.0
+    exponent = float(largest >> np.int64(52)) - 1022.0
+    power: float = 2.0 ** min(exponent, 1023.0)
+    return power
 
 
 def tree_marginals(
@@ -88,13 +94,12 @@ def tree_marginals(
 
     The marginals are written.
     """
-    if distances.max() <= RANGE * temperature:
-        n, per = len(distances), min(0.5 / temperature, LARGEST)
-        w = empty_padded(n)
-        parts = parts_of_rows(n)[::-1]  # those with the most left of the diagonal first
-        in_threads(lambda rows: _conductances(*rows, distances, per, w, out), parts)
+    if largest_of(distances) <= RANGE * temperature:
+        n, per = len(distances), min(0.5 / temperature * LOG2_E, LARGEST)
+        w, threads = empty_padded(n), team_for(n)
+        _conductances(threads, distances, per, w, out)
         mesh = solve(w, panel)
-        in_threads(lambda rows: _marginals(*rows, mesh.padded_resistance, out), parts)
+        _marginals(threads, mesh.padded_resistance, out)
         return PlainTree(temperature, mesh)
     symmetric = distances / 2 + distances.T / 2
     order, key = arrivals_of_matrix(symmetric)
@@ -147,11 +152,16 @@ def _banded(
 # the loops below work left of the diagonal; what is theirs alone is left as it is on its right
 
 
+@compiled
+def _conductances(threads: int, distances: Floats, per: float, weight: Floats, out: Floats) -> None:
+    """Write w = 2^-(d + d') per, twice."""
+    in_team(threads, _conductances_of_rows, len(out), SIDE, (distances, per, weight, out))
+
+
 @compiled_fused
-def _conductances(
+def _conductances_of_rows(
     first: int, last: int, distances: Floats, per: float, weight: Floats, out: Floats
 ) -> None:
-    """Write w = e^-(d + d') per, for rows first ... last - 1, twice."""
     for top in range(first, last, SIDE):
         bottom = min(top + SIDE, last)
         double = out[top:bottom, :bottom]
@@ -159,13 +169,18 @@ def _conductances(
         for i in range(top, bottom):
             target, copy = out[i, :i], weight[i, :i]
             for j in range(len(target)):
-                target[j] = decay_of(target[j] * per)
+                target[j] = half_to(target[j] * per)
                 copy[j] = target[j]
 
 
 @compiled
-def _marginals(first: int, last: int, resistance: Floats, out: Floats) -> None:
+def _marginals(threads: int, resistance: Floats, out: Floats) -> None:
     """From w to mu = w R, on both sides."""
+    in_team(threads, _marginals_of_rows, len(out), SIDE, (resistance, out))
+
+
+@compiled
+def _marginals_of_rows(first: int, last: int, resistance: Floats, out: Floats) -> None:
     for i in range(first, last):
         target, r = out[i, :i], resistance[i, :i]
         for j in range(len(target)):
@@ -176,6 +191,21 @@ def _marginals(first: int, last: int, resistance: Floats, out: Floats) -> None:
 
 @compiled
 def _changes(
+    threads: int,
+    gradient: Floats,
+    mu: Floats,
+    resistance: Floats,
+    scale: float,
+    out: Floats,
+    direction: Floats,
+) -> None:
+    """Write g + g', and dw = w (g + g') / scale, where w = mu / R."""
+    given = gradient, mu, resistance, scale, out, direction
+    in_team(threads, _changes_of_rows, len(mu), SIDE, given)
+
+
+@compiled
+def _changes_of_rows(
     first: int,
     last: int,
     gradient: Floats,
@@ -185,7 +215,6 @@ def _changes(
     out: Floats,
     direction: Floats,
 ) -> None:
-    """Write g + g', and dw = w (g + g') / scale, where w = mu / R, for rows first ... last - 1."""
     unscaled = 1.0 / scale  # a power of two
     add_mirror(gradient, first, last, direction[first:last, :last])
     for i in range(first, last):
@@ -196,6 +225,21 @@ def _changes(
 
 @compiled
 def _chain(
+    threads: int,
+    mu: Floats,
+    resistance: Floats,
+    d_resistance: Floats,
+    scale: float,
+    factor: float,
+    out: Floats,
+) -> None:
+    """From g + g' to factor mu ((g + g') + scale dR / R), since mu = w R, on both sides."""
+    given = mu, resistance, d_resistance, scale, factor, out
+    in_team(threads, _chain_of_rows, len(mu), SIDE, given)
+
+
+@compiled
+def _chain_of_rows(
     first: int,
     last: int,
     mu: Floats,
@@ -205,7 +249,6 @@ def _chain(
     factor: float,
     out: Floats,
 ) -> None:
-    """From g + g' to factor mu ((g + g') + scale dR / R), since mu = w R, on both sides."""
     for i in range(first, last):
         target, m, r, dr = out[i, :i], mu[i, :i], resistance[i, :i], d_resistance[i, :i]
         for j in range(len(target)):

@@ -11,15 +11,7 @@ from numba.extending import intrinsic
 WORD, BYTES, FOUR = ir.IntType(64), ir.IntType(8).as_pointer(), ir.VectorType(ir.DoubleType(), 4)
 
 
-def _turn(  # the names that are not used here are types of numbers
-    _: Any,
-    source: Any,
-    i: Any,
-    j: Any,
-    target: Any,
-    row: Any,
-    column: Any,  # noqa: ARG001
-) -> Any:
+def _turn(_: Any, source: Any, __: Any, ___: Any, target: Any, ____: Any, _____: Any) -> Any:
     """turn(source, i, j, target, row, column), in a compiled loop.
 
     It sets target[row + b, column + a] = source[i + a, j + b] for a, b < 4. Rows are contiguous

@@ -74,6 +74,15 @@ class GraphWeights(Weights):
         values = self.temperature if isinstance(self.temperature, tuple) else (self.temperature,)
         return [[float(value)] * batch for value in values]
 
+    def check_values(self, distances: torch.Tensor) -> None:
+        if not (self._is_warm and has_compiled_loops(distances)):
+            super().check_values(distances)
+
+    @property
+    def _is_warm(self) -> bool:
+        """Whether smoothed weights are the first to read the distances, as they come."""
+        return isinstance(self.temperature, float | int) and self.temperature > 0
+
     def pairs(self, distances: Distances) -> PairWeights:
         if self.is_smooth:
             return super().pairs(distances)

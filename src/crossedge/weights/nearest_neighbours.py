@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 import torch
 
-from crossedge.compiled import has_compiled_loops
 from crossedge.distances import Distances, PointDistances
 from crossedge.numerics.cardinality import draw_neighbours
 from crossedge.numerics.nearest_neighbours import neighbours_of_points, neighbours_of_rows
@@ -71,12 +70,6 @@ class NearestNeighbours(GraphWeights):
             raise ValueError(
                 f"k={self.k} is too large for {n} pooled points: give at most k={n - 1}"
             )
-
-    def check_values(self, distances: torch.Tensor) -> None:
-        level = self.temperature
-        fused = self.k == 1 and isinstance(level, Real) and level > 0
-        if not (fused and has_compiled_loops(distances)):  # softmax_marginals sees to that
-            super().check_values(distances)
 
     def smoothed(self, distances: torch.Tensor, temperatures: Sequence[float]) -> torch.Tensor:
         return smoothed_neighbours(distances, self.k, temperatures)

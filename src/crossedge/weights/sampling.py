@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from crossedge.distances import check_values
 from crossedge.randomness import Rng, random_key
 from crossedge.weights.graphs import GraphWeights, check_graph
 
@@ -39,6 +40,7 @@ def sample_edges(weights: GraphWeights, distances: torch.Tensor, rng: Rng = None
     """
     weights = check_graph(weights)
     weights.check_distances(distances)
+    check_values(distances)
     if distances.ndim != 2:
         raise ValueError(f"distances has shape {tuple(distances.shape)}: give one matrix, (n, n)")
     matrix = distances.detach().to("cpu", torch.float64).contiguous()

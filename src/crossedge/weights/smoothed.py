@@ -113,8 +113,10 @@ def _solve(
 
 def _matrices(tensor: torch.Tensor) -> Matrices:
     """One by one, of (..., n, n)."""
-    tensor = flat(tensor.detach()).contiguous()
-    return tensor.numpy() if has_compiled_loops(tensor) else tensor
+    if not has_compiled_loops(tensor):
+        return flat(tensor.detach()).contiguous()
+    array = tensor.detach().numpy()
+    return flat(array if array.flags.c_contiguous else array.copy())
 
 
 def _empty_like(matrices: torch.Tensor) -> tuple[torch.Tensor, Matrices]:
