@@ -134,27 +134,27 @@ SIZE = 400
 
 
 def test_memory_in_use_is_not_given_again():
-    first = memory.empty(SIZE, SIZE)
+    first = torch.from_numpy(memory.empty_array(SIZE, SIZE))
     first.fill_(1.0)
     part = first[3:].numpy()  # a view is a use
     address = first.data_ptr()
     del first
-    second = memory.empty(SIZE, SIZE).fill_(2.0)
+    second = torch.from_numpy(memory.empty_array(SIZE, SIZE)).fill_(2.0)
     assert second.data_ptr() != address
     assert (part == 1).all()
 
 
 def test_memory_no_longer_in_use_is_given_again():
-    first = memory.empty(SIZE, SIZE)
+    first = torch.from_numpy(memory.empty_array(SIZE, SIZE))
     address = first.data_ptr()
     assert address % 64 == 0
     del first
-    assert memory.empty(SIZE, SIZE).data_ptr() == address
+    assert torch.from_numpy(memory.empty_array(SIZE, SIZE)).data_ptr() == address
 
 
 def test_little_memory_waits(monkeypatch):
     monkeypatch.setattr(memory, "KEPT", 3 * 8 * SIZE**2)
-    several = [memory.empty(SIZE, SIZE) for _ in range(9)]
+    several = [torch.from_numpy(memory.empty_array(SIZE, SIZE)) for _ in range(9)]
     del several
     assert sum(block.size for block in memory._waiting) <= memory.KEPT
 

@@ -45,12 +45,13 @@ def add_product(
     Rows are contiguous, and may lie far apart. The library has matrices column by column, to which
     ours are their transposes: right' left' is what it is asked for.
     """
-    if old == 0.0:
-        out[:] = 0.0  # the library would leave it as it is if there were nothing to sum
+    inner = left.shape[0 if turn_left else 1]
+    if old == 0.0 and inner == 0:
+        out[:] = 0.0  # the library would leave it as it is
     turns, sizes, factors = np.empty(2, np.uint8), np.empty(6, np.int32), np.empty(2)
     turns[0], turns[1] = LETTERS[int(turn_right)], LETTERS[int(turn_left)]
     rows, columns = out.shape
-    sizes[0], sizes[1], sizes[2] = columns, rows, left.shape[0 if turn_left else 1]
+    sizes[0], sizes[1], sizes[2] = columns, rows, inner
     sizes[3], sizes[4], sizes[5] = right.strides[0] // 8, left.strides[0] // 8, out.strides[0] // 8
     factors[0], factors[1] = 1.0, old
     t, s, f = turns.ctypes.data, sizes.ctypes.data, factors.ctypes.data

@@ -31,7 +31,7 @@ import numpy.typing as npt
 
 from crossedge.compiled import compiled
 from crossedge.numerics.memory import empty_array
-from crossedge.numerics.mirror import SIDE
+from crossedge.numerics.mirror import SIDE, mirrored
 from crossedge.numerics.products import add_product
 from crossedge.numerics.star_mesh_panels import (
     eliminate,
@@ -112,15 +112,17 @@ def _take_out(
         eliminate(weight, total, outer, ladder, start, stop)
         _climb(weight, ladder, False, spare, start, stop)
         for k in range(start, stop):
-            for j in range(k):
-                weight[k, j] /= total[k]
+            p, per = weight[k, :k], 1.0 / total[k]
+            for j in range(len(p)):
+                p[j] *= per
         return
     middle = (start + stop) // 2
     _take_out(weight, total, outer, ladder, spare, middle, stop)
     share, w = weight[middle:stop, :middle], spare[: stop - middle, :middle]
     for k in range(len(w)):
-        for j in range(middle):
-            w[k, j] = share[k, j] * total[middle + k]
+        w_k, p, s = w[k], share[k], total[middle + k]
+        for j in range(len(w_k)):
+            w_k[j] = p[j] * s
     for first in range(0, middle, COLUMNS):
         last, row = min(first + COLUMNS, middle), max(first, start)
         target = weight[row:middle, first:last]
@@ -150,18 +152,19 @@ def _take_out_tangent(
             add_product(left, 1.0, d_gain, False, share[start:stop, :start], False)
         _climb(d_weight, ladder, False, spare, start, stop)
         for k in range(start, stop):
-            for j in range(k):
-                d_weight[k, j] = (d_weight[k, j] - share[k, j] * d_total[k]) / total[k]
+            row, p, ds, per = d_weight[k, :k], share[k, :k], d_total[k], 1.0 / total[k]
+            for j in range(len(row)):
+                row[j] = (row[j] - p[j] * ds) * per
         return
     middle = (start + stop) // 2
     _take_out_tangent(share, total, outer, ladder, d_weight, d_total, spare, middle, stop)
     # d(w_i w_j / s) = (dw_i - ds p_i / 2) p_j + p_i (dw_j - ds p_j / 2)
     p, change = share[middle:stop, :middle], spare[: stop - middle, :middle]
     for k in range(len(p)):
-        for j in range(middle):
-            change[k, j] = d_weight[middle + k, j] * total[middle + k] + (
-                0.5 * d_total[middle + k] * p[k, j]
-            )
+        row, share_k, d_share_k = change[k], p[k], d_weight[middle + k]
+        s, half_ds = total[middle + k], 0.5 * d_total[middle + k]
+        for j in range(len(row)):
+            row[j] = d_share_k[j] * s + half_ds * share_k[j]
     if start:
         left = d_weight[start:middle, :start]
         add_product(left, 1.0, change[:, start:], True, p[:, :start], False)
@@ -280,9 +283,13 @@ def _climb(
 @compiled
 def _add_both(half: Floats, out: Floats) -> None:
     """Add half + half', up to the diagonal."""
-    n = len(half)
+    n, tile = len(half), np.empty((SIDE, SIDE))
     for top in range(0, n, SIDE):
+        bottom = min(top + SIDE, n)
         for left in range(0, top + 1, SIDE):
-            for i in range(top, min(top + SIDE, n)):
-                for j in range(left, min(left + SIDE, i + 1)):
-                    out[i, j] += half[i, j] + half[j, i]
+            mirrored(half, top, bottom, left, min(left + SIDE, bottom), tile)
+            for i in range(top, bottom):
+                right = min(left + SIDE, i + 1)
+                target, one, other = out[i, left:right], half[i, left:right], tile[i - top]
+                for j in range(len(target)):
+                    target[j] += one[j] + other[j]
