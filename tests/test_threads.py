@@ -156,7 +156,7 @@ def test_little_memory_waits(monkeypatch):
     monkeypatch.setattr(memory, "KEPT", 3 * 8 * SIZE**2)
     several = [torch.from_numpy(memory.empty_array(SIZE, SIZE)) for _ in range(9)]
     del several
-    assert sum(block.size for block in memory._waiting) <= memory.KEPT
+    assert 0 < memory.waiting_bytes() <= memory.KEPT
 
 
 def test_memory_from_many_threads():

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-KEPT, MOST = 256 << 20, 64  # bytes, and blocks, that may wait
+KEPT = 256 << 20  # bytes that may wait
 LARGE = 1 << 17  # others are cheap
 LINE = 64
 
@@ -40,12 +40,18 @@ class _Lease:
         }
 
     def __del__(self) -> None:
-        if self.block.size > KEPT:
+        size = self.block.size
+        if size > KEPT:
             return
-        _waiting.appendleft(self.block)
-        with suppress(IndexError):  # another thread was faster
-            while len(_waiting) > MOST or sum(block.size for block in tuple(_waiting)) > KEPT:
-                _waiting.pop()
+        _waiting[size] = alike = _waiting.pop(size, deque())  # the last of all sizes
+        alike.append(self.block)
+        while waiting_bytes() > KEPT:
+            with suppress(IndexError, KeyError):  # another thread was faster
+                oldest = tuple(_waiting)[0]
+                if _waiting[oldest]:
+                    _waiting[oldest].popleft()
+                else:
+                    del _waiting[oldest]
 
 
 class _Block:
@@ -54,13 +60,15 @@ class _Block:
         self.start = -(-self.memory.ctypes.data // LINE) * LINE
 
 
-_waiting: deque[_Block] = deque()  # the latest first
+# by size, that which was used last at the end, as in each of them
+_waiting: dict[int, deque[_Block]] = {}
+
+
+def waiting_bytes() -> int:
+    return sum(size * len(alike) for size, alike in tuple(_waiting.items()))
 
 
 def _taken(size: int) -> _Block:
-    for block in tuple(_waiting):
-        if block.size == size:
-            with suppress(ValueError):  # another thread was faster
-                _waiting.remove(block)
-                return block
+    with suppress(KeyError, IndexError):  # none, or another thread was faster
+        return _waiting[size].pop()
     return _Block(size)

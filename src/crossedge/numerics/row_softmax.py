@@ -90,19 +90,37 @@ def _sum(row: Floats) -> float:
 
 @compiled
 def softmax_weights(first: int, last: int, total: Floats, decay: Floats, out: Floats) -> None:
-    """W_ij = P(j chosen by i) + P(i chosen by j), for rows first ... last - 1."""
-    share = 1.0 / total
-    tile = np.empty((SIDE, SIDE))
+    """W_ij = P(j chosen by i) + P(i chosen by j).
+
+    For rows first ... last - 1 up to the diagonal, and what mirrors them.
+    """
+    share, tile = 1.0 / total, np.empty((SIDE, SIDE))
     for top in range(first, last, SIDE):
         bottom = min(top + SIDE, last)
-        for left in range(0, len(total), SIDE):
-            right = min(left + SIDE, len(total))
-            mirrored(decay, top, bottom, left, right, tile)
-            for i in range(top, bottom):
-                target, source = out[i, left:right], decay[i, left:right]
-                other, other_share = tile[i - top], share[left:right]
-                for j in range(len(target)):
-                    target[j] = source[j] * share[i] + other[j] * other_share[j]
+        for left in range(0, bottom, SIDE):
+            right = min(left + SIDE, bottom)
+            _weights_of_tile(top, bottom, left, right, share, decay, tile, out)
+            if left < top:
+                _weights_of_tile(left, right, top, bottom, share, decay, tile, out)
+
+
+@compiled
+def _weights_of_tile(
+    top: int,
+    bottom: int,
+    left: int,
+    right: int,
+    share: Floats,
+    decay: Floats,
+    tile: Floats,
+    out: Floats,
+) -> None:
+    mirrored(decay, top, bottom, left, right, tile)
+    for i in range(top, bottom):
+        target, source = out[i, left:right], decay[i, left:right]
+        other, other_share = tile[i - top], share[left:right]
+        for j in range(len(target)):
+            target[j] = source[j] * share[i] + other[j] * other_share[j]
 
 
 @compiled

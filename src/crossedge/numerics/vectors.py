@@ -115,11 +115,7 @@ def _add_rows_of(vectors: int) -> Any:
                 for old, (by, r) in zip(sums, terms, strict=True)
             ]
             following = builder.add(k, ir.Constant(WORD, 1))
-            for phi, start, end in zip(
-                [k, *sums], [first, *before], [following, *more], strict=True
-            ):
-                phi.add_incoming(start, entry)
-                phi.add_incoming(end, loop)
+            _join([k, *sums], [first, *before], entry, [following, *more], loop)
             builder.cbranch(builder.icmp_signed("<", following, last), loop, done)
 
             builder.position_at_end(done)
