@@ -15,7 +15,11 @@ from crossedge.distances import check_values
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-ALL_BITS, INFINITE_BITS = np.int64(2**63 - 1), np.int64(0x7FF << 52)  # the first without a sign
+SIGN_BIT, ALL_OTHERS, INFINITE_BITS = (
+    np.int64(-(2**63)),
+    np.int64(2**63 - 1),
+    np.int64(0x7FF << 52),
+)
 
 
 def largest_of(distances: Floats) -> float:
@@ -35,7 +39,7 @@ def _largest_of(distances: Floats) -> tuple[float, bool]:
 @compiled
 def ends_of_bits(bits: Ints) -> tuple[np.int64, np.int64]:
     """The least and the most, of at least none."""
-    least, most = ALL_BITS, -ALL_BITS
+    least, most = ALL_OTHERS, SIGN_BIT
     for j in range(len(bits)):
         least, most = min(least, bits[j]), max(most, bits[j])
     return least, most

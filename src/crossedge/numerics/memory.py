@@ -46,8 +46,8 @@ class _Lease:
         _waiting[size] = alike = _waiting.pop(size, deque())  # the last of all sizes
         alike.append(self.block)
         while waiting_bytes() > KEPT:
-            with suppress(IndexError, KeyError):  # another thread was faster
-                oldest = tuple(_waiting)[0]
+            with suppress(IndexError, KeyError, StopIteration):  # another thread was faster
+                oldest = next(iter(tuple(_waiting)))
                 if _waiting[oldest]:
                     _waiting[oldest].popleft()
                 else:

@@ -17,7 +17,7 @@ from crossedge.numerics.banded_star_mesh import (
 )
 from crossedge.numerics.cardinality import LARGEST
 from crossedge.numerics.exponential import LOG2_E, half_to
-from crossedge.numerics.extent import ALL_BITS, INFINITE_BITS, largest_of
+from crossedge.numerics.extent import ALL_OTHERS, INFINITE_BITS, largest_of
 from crossedge.numerics.leaves import Floats, Ints
 from crossedge.numerics.memory import empty_array
 from crossedge.numerics.minimum_spanning_tree import arrivals_of_matrix
@@ -79,7 +79,7 @@ def _scale(gradient: Floats) -> float:
     """A power of two near the largest entry: products with e^-600 need the range of doubles."""
     largest = np.int64(0)
     for bits in gradient.ravel().view(np.int64):
-        largest = max(largest, bits & ALL_BITS)
+        largest = max(largest, bits & ALL_OTHERS)
     if largest == 0 or largest >= INFINITE_BITS:
         return 1.0
     exponent = float(largest >> np.int64(52)) - 1022.0
