@@ -1,5 +1,6 @@
 # make demo   learns two moons by fooling a test, in about a minute
 # make test   lint, types, architecture, tests
+# make slow   tests that take long, in about a minute
 # make bench  speed, as ratios to plain ways of doing the same
 # make calibration  smooth p-values against a million permutations, a few minutes
 # make power  the power of all tests on many alternatives, an hour on two cores
@@ -10,7 +11,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test bench calibration power format clean
+.PHONY: demo test slow bench calibration power format clean
 
 demo: $(READY)
 	$(BIN)/python examples/demo.py
@@ -21,6 +22,9 @@ test: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist worksteal
+
+slow: $(READY)
+	$(BIN)/pytest -m slow
 
 bench: $(READY)
 	$(BIN)/python benchmarks/classical.py

@@ -442,6 +442,7 @@ def test_two_processes_are_as_good_as_one(tmp_path):
         torch.testing.assert_close(value, found[name], rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_two_processes_by_the_command(tmp_path):
     folders = [tmp_path / name for name in ("one", "two")]
     options = ["--phases", "1x1e-3", "--batch", "512", "--out"]

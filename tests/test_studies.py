@@ -323,6 +323,7 @@ class TestCluster:
                 process.kill()
                 process.wait()
 
+    @pytest.mark.slow
     def test_a_worker_is_killed_half_way(self, cluster, tmp_path):
         from distributed import Client
 

@@ -211,6 +211,7 @@ def test_a_bad_option_gets_one_clear_line(option, message):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", ["SpanningTree()", "NearestNeighbours(5)"])
 def test_forty_thousand_points_fit_in_two_gibibytes(weights):
     """The whole process, torch and compiler included, stays below the limit."""
