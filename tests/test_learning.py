@@ -511,7 +511,7 @@ def test_the_command_tests_two_files(tmp_path, capsys):
         ("text.csv", "text.csv is no table"),
         ("empty.csv", "empty.csv has no points"),
         ("nan.csv", "y has NaN at row 0"),
-    ):
+    ):  # more of them in test_tables.py
         assert main(["test", str(tmp_path / "x.npy"), str(tmp_path / name)]) == 1
         error = capsys.readouterr().err
         assert message in error

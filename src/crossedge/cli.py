@@ -10,11 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from crossedge.learning.configuration import PRESETS, RECIPES, WEIGHTS, Configuration, Phase
 from crossedge.learning.trainer import NotFiniteError
 from crossedge.statistics import STATISTICS
+from crossedge.tables import read_two
 from crossedge.two_sample import two_sample
 
 
@@ -38,10 +37,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="command")
     test = commands.add_parser("test", help="compare two files of points (.csv or .npy)")
-    test.add_argument("x", type=Path)
-    test.add_argument("y", type=Path)
-    test.add_argument("--resamples", type=int, default=9999)
-    test.add_argument("--seed", type=int, default=0)
+    test.add_argument("x", type=Path, help="a point in each row; the first may name the columns")
+    test.add_argument("y", type=Path, help="likewise; columns are matched by name, if any")
+    test.add_argument("--resamples", type=int, default=9999, help="random labellings (%(default)s)")
+    test.add_argument("--seed", type=int, default=0, help="of the labellings (%(default)s)")
     test.set_defaults(run=_test)
     learn = commands.add_parser("learn", help="train a generator until the test is fooled")
     learn.add_argument("data", choices=sorted(RECIPES))
@@ -125,26 +124,9 @@ def _whole_numbers(text: str) -> tuple[int, ...]:
 
 
 def _test(options: argparse.Namespace) -> int:
-    x, y = (_read(path) for path in (options.x, options.y))
+    x, y = read_two(options.x, options.y)
     print(two_sample(x, y, n_resamples=options.resamples, rng=options.seed))
     return 0
-
-
-def _read(path: Path) -> Any:
-    if path.suffix == ".npy":
-        return np.load(path, allow_pickle=False)
-    lines = path.read_text().splitlines()
-    try:
-        [float(cell) for cell in lines[0].split(",")]
-        header = 0
-    except (ValueError, IndexError):
-        header = 1
-    if len(lines) <= header:
-        raise ValueError(f"{path} has no points: give a row for each")
-    try:
-        return np.loadtxt(lines, delimiter=",", skiprows=header, ndmin=2)
-    except ValueError as error:
-        raise ValueError(f"{path} is no table of numbers: {error}") from None
 
 
 SETTINGS = ("weights", "k", "temperature", "bandwidth", "statistic", "batch", "phases", "noise")
