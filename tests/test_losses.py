@@ -137,6 +137,7 @@ def test_a_few_steps_bring_samples_together():
 
 BAD = {
     "no temperature": ((ce.SpanningTree(),), "temperature 0"),
+    "no temperature among others": ((ce.NearestNeighbours(2, (1.0, 0)),), "temperature 0"),
     "no weights": ((None,), "weights is missing"),
     "unknown statistic": ((WEIGHTS[0], "crass"), "statistic='crass' is unknown"),
     "unknown law": ((WEIGHTS[0], "cross", "gamma"), "standardize='gamma' is unknown"),

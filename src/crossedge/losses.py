@@ -66,7 +66,8 @@ class TwoSampleLoss(torch.nn.Module):
     ) -> None:
         super().__init__()
         self.weights = check_weights(weights, SMOOTH)
-        if not self.weights.is_smooth:
+        levels = getattr(self.weights, "temperature", 1.0)
+        if not self.weights.is_smooth or (isinstance(levels, tuple) and 0 in levels):
             raise ValueError(
                 "weights has temperature 0, where a test has no gradient: give one above 0"
             )
