@@ -52,6 +52,31 @@ def test_every_row_is_done_once_in_parts_that_start_at_multiples(many, n, size):
         assert np.count_nonzero(parts) == len(starts)
 
 
+@compiled
+def _fail(first, last, at, seen):
+    for i in range(first, last):
+        if i == at:
+            raise MemoryError("as if")
+        seen[i] += 1.0
+
+
+@compiled
+def _fail_all(many, at, seen):
+    in_team(many, _fail, len(seen), 16, (at, seen))
+
+
+@pytest.mark.parametrize("many", [1, 2])
+def test_a_part_that_fails_is_an_error(many):
+    if many > 1 and threads._openmp() is None:
+        pytest.skip("torch has no OpenMP that we know here")
+    seen = np.zeros(100)
+    _fail_all(many, -1, seen)
+    assert (seen == 1).all()
+    with pytest.raises(MemoryError):
+        _fail_all(many, 40, seen)
+    assert (seen[48:] == 2).all()  # the others are done all the same
+
+
 def test_no_rows_no_work():
     _count_all(1, 0, 64, 1.0, np.zeros(0), np.zeros(0, np.int64))
 
@@ -156,6 +181,43 @@ def test_a_zero_may_have_a_sign(weights):
     torch.testing.assert_close(weights(signed), weights(distances), rtol=0, atol=0)
 
 
+@pytest.mark.parametrize("weights", SMOOTH)
+def test_numbers_that_torch_has_not_yet_negated(weights):
+    """Parts of conjugates have a bit for that, which arrays do not know."""
+    distances = torch.rand(6, 6, dtype=torch.float64)
+    cotangent = torch.rand(6, 6, dtype=torch.float64)
+    negated = torch.complex(distances, -distances).conj().imag
+    assert negated.is_neg()
+    found = []
+    for given, along in ((distances, cotangent), (negated, torch._neg_view(-cotangent))):
+        leaf = given.detach().requires_grad_()
+        W = weights(leaf)
+        W.backward(along)
+        found.append((W.detach(), leaf.grad))
+    torch.testing.assert_close(found[0], found[1], rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("temperature", ["median", 1e307])
+def test_trees_where_the_sum_of_two_distances_is_no_double(temperature):
+    distances = torch.tensor([[0, 1.0, 1.2], [1.0, 0, 1.5], [1.2, 1.5, 0]], dtype=torch.float64)
+    scale = 1e308
+    level = temperature if temperature == "median" else temperature / scale
+    expected = ce.SpanningTree(level)(distances)
+    large = (distances * scale).requires_grad_()
+    W = ce.SpanningTree(temperature)(large)
+    torch.testing.assert_close(W, expected, rtol=1e-12, atol=0)
+    W.backward(distances)
+    assert large.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("temperature", [6e-309, 7e-309, 9e-309, 3e-308])
+def test_one_neighbour_where_the_inverse_temperature_is_hardly_a_double(temperature):
+    distances = torch.tensor([[0, 1.0, 2.0], [1.0, 0, 1.0], [2.0, 1.0, 0]], dtype=torch.float64)
+    expected = ce.NearestNeighbours(1, 1.0)(distances)
+    found = ce.NearestNeighbours(1, temperature)(distances * temperature)
+    torch.testing.assert_close(found, expected, rtol=1e-9, atol=0)
+
+
 def test_the_largest_distance():
     assert largest_of(np.array([[0.0, 3.5], [2.0, 1e308]])) == 1e308
     assert largest_of(np.full((2, 2), 5e-324)) == 5e-324
@@ -185,3 +247,4 @@ def test_memory_of_many_sizes_is_let_go(monkeypatch):
         one = memory.empty_array(size, size)  # leaves nothing of its size behind
         del one, other
     assert 0 < memory.waiting_bytes() <= memory.KEPT
+    assert len(memory._waiting) <= memory.SIZES

@@ -78,7 +78,8 @@ def team_size() -> int:
 
 def start_of_team() -> int:
     """The address of the function that starts them; of any function where there is no team."""
-    start = getattr(_openmp(), "GOMP_parallel", None) or ctypes.pythonapi.Py_IncRef
+    openmp = _openmp()
+    start = ctypes.pythonapi.Py_IncRef if openmp is None else openmp.GOMP_parallel
     return ctypes.cast(start, ctypes.c_void_p).value or 0
 
 
@@ -110,6 +111,7 @@ def _openmp() -> Any:
     """The very library that torch has loaded, if it speaks the language of GNU's."""
     for openmp in libraries_of_torch():
         with suppress(AttributeError):  # no such runtime: Windows, some of the Macs
+            openmp.GOMP_parallel.restype = None
             openmp.GOMP_parallel_start.argtypes = [_Task, ctypes.c_void_p, ctypes.c_uint]
             openmp.GOMP_parallel_start.restype = openmp.GOMP_parallel_end.restype = None
             return openmp

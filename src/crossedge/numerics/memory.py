@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-KEPT = 256 << 20  # bytes that may wait
+KEPT, SIZES = 256 << 20, 16  # bytes that may wait, and sizes of blocks
 LARGE = 1 << 17  # others are cheap
 LINE = 64
 
@@ -30,28 +30,30 @@ def empty_array(*shape: int) -> Floats:
 class _Lease:
     """A block as long as an array or a tensor refers to it."""
 
+    block: _Block | None = None
+
     def __init__(self, shape: tuple[int, ...], size: int) -> None:
-        self.block = _taken(size)
+        self.block = block = _taken(size)
         self.__array_interface__: dict[str, Any] = {
-            "data": (self.block.start, False),
+            "data": (block.start, False),
             "shape": shape,
             "typestr": "<f8",
             "version": 3,
         }
 
     def __del__(self) -> None:
-        size = self.block.size
-        if size > KEPT:
+        """Also in the middle of another one, or in another thread, or at the end of the process."""
+        block = self.block
+        if block is None or not KEPT or block.size > KEPT:
             return
-        _waiting[size] = alike = _waiting.pop(size, deque())  # the last of all sizes
-        alike.append(self.block)
-        while waiting_bytes() > KEPT:
-            with suppress(IndexError, KeyError, StopIteration):  # another thread was faster
-                oldest = next(iter(tuple(_waiting)))
-                if _waiting[oldest]:
-                    _waiting[oldest].popleft()
+        _waiting[block.size] = alike = _waiting.pop(block.size, deque())  # the last of all sizes
+        alike.append(block)
+        with suppress(IndexError, RuntimeError, StopIteration):  # another thread was faster
+            while len(_waiting) > SIZES or waiting_bytes() > KEPT:
+                if len(_waiting) > 1:
+                    _waiting.pop(next(iter(_waiting)), None)
                 else:
-                    del _waiting[oldest]
+                    alike.popleft()
 
 
 class _Block:
@@ -65,7 +67,7 @@ _waiting: dict[int, deque[_Block]] = {}
 
 
 def waiting_bytes() -> int:
-    return sum(size * len(alike) for size, alike in tuple(_waiting.items()))
+    return sum(size * len(_waiting.get(size, ())) for size in list(_waiting))
 
 
 def _taken(size: int) -> _Block:

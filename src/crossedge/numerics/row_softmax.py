@@ -42,11 +42,11 @@ def softmax_rows(
         if temperature <= COLD * zero:
             _decay(row, zero, per, (TIE - 1) * zero, target)
             total[i] = _sum(target)
-        elif (most - zero) * per > LOWEST_POWER / LOG2_E:
+        elif per > LARGEST / 2 or (most - zero) * per > LOWEST_POWER / LOG2_E:
             _decay(row, zero, per, 0.0, target)
             total[i] = _sum(target)
         else:
-            total[i] = _decay_of_near(row, zero, min(per * LOG2_E, LARGEST), target)
+            total[i] = _decay_of_near(row, zero, per * LOG2_E, target)
         total[i] -= target[i]  # which is at most 1, where the others have a 1 at least
         target[i] = 0.0
 

@@ -25,7 +25,8 @@ def _in_team(typing: Any, _: Any, work: Any, __: Any, ___: Any, given: Any) -> A
     """in_team(threads, work, n, size, given), in a compiled loop.
 
     It does work(first, last, *given) for the parts of range(n), `size` each, the last part first,
-    since it is the longest left of a diagonal. For one thread, a plain loop.
+    since it is the longest left of a diagonal. For one thread, a plain loop. Loops of ours can fail
+    in one way only, which is a MemoryError here.
     """
     arguments = (types.intp, types.intp, *given.types)
     work.get_call_type(typing, arguments, {})  # compiles it
@@ -33,13 +34,13 @@ def _in_team(typing: Any, _: Any, work: Any, __: Any, ___: Any, given: Any) -> A
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         found = signature.args[1].dispatcher.overloads[arguments]
         context.active_code_library.add_linking_library(found.library)
-        shared = ir.LiteralStructType([WORD, WORD, WORD, context.get_value_type(given)])
+        shared = ir.LiteralStructType([WORD] * 4 + [context.get_value_type(given)])
         task = _task(context, builder.module, shared, found.fndesc, f"{builder.function.name}.task")
         threads, _, n, size, packed = values
         with builder.goto_entry_block():
             place = builder.alloca(shared)
         parts = builder.sdiv(builder.add(n, builder.sub(size, ir.Constant(WORD, 1))), size)
-        for number, value in enumerate((parts, n, size, packed)):
+        for number, value in enumerate((parts, n, size, ir.Constant(WORD, 0), packed)):
             builder.store(value, _field(builder, place, number))
         data = builder.bitcast(place, BYTES)
         several = builder.icmp_signed(">", threads, ir.Constant(WORD, 1))
@@ -52,6 +53,9 @@ def _in_team(typing: Any, _: Any, work: Any, __: Any, ___: Any, given: Any) -> A
                 builder.call(fork, [task, data, builder.trunc(threads, HALF), flags])
             with alone:
                 builder.call(task, [data])
+        failed = builder.load(_field(builder, place, 3))
+        with builder.if_then(builder.icmp_signed("!=", failed, ir.Constant(WORD, 0)), likely=False):
+            context.call_conv.return_user_exc(builder, MemoryError, ("no room for a part",))
         return context.get_dummy_value()
 
     return types.void(types.intp, work, types.intp, types.intp, given), code
@@ -74,7 +78,7 @@ def _task(context: Any, module: Any, shared: Any, work: Any, name: str) -> Any:
     builder = ir.IRBuilder(entry)
     place = builder.bitcast(task.args[0], shared.as_pointer())
     parts = _field(builder, place, 0)
-    n, size, packed = (builder.load(_field(builder, place, number)) for number in (1, 2, 3))
+    n, size, packed = (builder.load(_field(builder, place, number)) for number in (1, 2, 4))
     builder.branch(next_part)
 
     builder.position_at_end(next_part)
@@ -88,9 +92,11 @@ def _task(context: Any, module: Any, shared: Any, work: Any, name: str) -> Any:
     last = builder.select(builder.icmp_signed("<", last, n), last, n)
     given = [builder.extract_value(packed, number) for number in range(len(work.argtypes) - 2)]
     function = context.declare_function(module, work)
-    context.call_conv.call_function(
+    status, _ = context.call_conv.call_function(
         builder, function, work.restype, work.argtypes, [first, last, *given]
     )
+    with builder.if_then(status.is_error, likely=False):
+        builder.store(one, _field(builder, place, 3))
     builder.branch(next_part)
 
     builder.position_at_end(done)

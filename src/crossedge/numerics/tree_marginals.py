@@ -94,7 +94,7 @@ def tree_marginals(
 
     The marginals are written.
     """
-    if largest_of(distances) <= RANGE * temperature:
+    if largest_of(distances) <= min(RANGE * temperature, LARGEST / 2):
         n, per = len(distances), min(0.5 / temperature * LOG2_E, LARGEST)
         w, threads = empty_padded(n), team_for(n)
         _conductances(threads, distances, per, w, out)

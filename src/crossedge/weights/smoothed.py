@@ -115,7 +115,7 @@ def _matrices(tensor: torch.Tensor) -> Matrices:
     """One by one, of (..., n, n)."""
     if not has_compiled_loops(tensor):
         return flat(tensor.detach()).contiguous()
-    array = tensor.detach().numpy()
+    array = tensor.detach().resolve_neg().numpy()
     return flat(array if array.flags.c_contiguous else array.copy())
 
 
