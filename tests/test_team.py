@@ -247,4 +247,7 @@ def test_memory_of_many_sizes_is_let_go(monkeypatch):
         one = memory.empty_array(size, size)  # leaves nothing of its size behind
         del one, other
     assert 0 < memory.waiting_bytes() <= memory.KEPT
+    monkeypatch.setattr(memory, "KEPT", 1 << 30)
+    for size in range(200, 200 + 3 * memory.SIZES):
+        memory.empty_array(size, size)
     assert len(memory._waiting) <= memory.SIZES

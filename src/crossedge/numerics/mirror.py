@@ -48,24 +48,17 @@ def add_mirror(matrix: Floats, first: int, last: int, out: Floats) -> None:
 
 
 @compiled
-def reflect_tile(
-    matrix: Floats, top: int, bottom: int, left: int, right: int, tile: Floats
-) -> None:
-    """Its part of rows top ... bottom - 1, columns left ... right - 1."""
-    mirrored(matrix, left, right, top, bottom, tile)
-    for j in range(left, right):
-        start = max(top, j + 1)
-        matrix[j, start:bottom] = tile[j - left, start - top : bottom - top]
-
-
-@compiled
 def reflect(matrix: Floats, first: int, last: int) -> None:
     """Copy rows first ... last - 1 left of the diagonal to where it mirrors them."""
     tile = np.empty((SIDE, SIDE))
     for top in range(first, last, SIDE):
         bottom = min(top + SIDE, last)
         for left in range(0, bottom, SIDE):
-            reflect_tile(matrix, top, bottom, left, min(left + SIDE, bottom), tile)
+            right = min(left + SIDE, bottom)
+            mirrored(matrix, left, right, top, bottom, tile)
+            for j in range(left, right):
+                start = max(top, j + 1)
+                matrix[j, start:bottom] = tile[j - left, start - top : bottom - top]
 
 
 def team_for(n: int) -> int:

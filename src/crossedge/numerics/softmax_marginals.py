@@ -39,7 +39,7 @@ def softmax_marginals(
 ) -> SoftmaxMarginals:
     """For (n, n) distances, contiguous; W is written.
 
-    To look at them beforehand, as others do, would take a tenth of the time.
+    To look at them beforehand, as others do, would take up to a tenth of the time.
     """
     total, odd = np.empty(len(distances)), np.zeros(1, np.bool_)
     _weights(team_for(len(out)), distances, temperature, odd, total, room, out)
