@@ -183,10 +183,11 @@ def main() -> None:
     ):
         for batch, n in ((32, 64), (16, 256), (4, 512)):
             stack = torch.stack([problem(n)[0] for _ in range(batch)])
-            cotangents = torch.ones_like(stack)
+            cotangents = torch.stack([problem(n)[1] for _ in range(batch)])
 
-            def loop(stack=stack, weights=weights, cotangent=cotangents[0]):
-                return [value_and_gradient(weights, matrix, cotangent)() for matrix in stack]
+            def loop(stack=stack, weights=weights, cotangents=cotangents):
+                pairs = zip(stack, cotangents, strict=True)
+                return [value_and_gradient(weights, *pair)() for pair in pairs]
 
             ours, other = milliseconds(value_and_gradient(weights, stack, cotangents), loop)
             report(f"{weights.name}, {batch} x {n}", ours, other, "one by one; below 1")

@@ -129,6 +129,7 @@ def softmax_pull_back(
     last: int,
     temperature: float,
     total: Floats,
+    peak: Floats,
     decay: Floats,
     gradient: Floats,
     out: Floats,
@@ -146,7 +147,7 @@ def softmax_pull_back(
         for i in range(top, bottom):
             c, e, target = direction[i - top], decay[i], out[i]
             c[i] = 0.0  # W has no diagonal
-            zero = c[_nearest(e)]
+            zero = c[_place(e, peak[i])]
             mean = _moment(e, c, zero) / total[i]
             scale = min(1.0 / total[i] / temperature, LARGEST)
             for j in range(n):
@@ -154,17 +155,17 @@ def softmax_pull_back(
 
 
 @compiled
-def _nearest(decay: Floats) -> int:
-    """The first that is 1."""
+def _place(row: Floats, value: float) -> int:
+    """Where it first stands."""
     place = 0
-    for first in range(0, len(decay), PART):
-        part, ones = decay[first : first + PART], 0
+    for first in range(0, len(row), PART):
+        part, found = row[first : first + PART], 0
         for j in range(len(part)):
-            ones += part[j] == 1.0
-        if ones > 0:
+            found += part[j] == value
+        if found > 0:
             place = first
             break
-    while decay[place] != 1.0:
+    while row[place] != value:
         place += 1
     return place
 

@@ -17,6 +17,7 @@ from crossedge.numerics.row_softmax import (
     softmax_rows,
     softmax_weights,
 )
+from crossedge.numerics.symmetric_softmax import probes, symmetric_weights
 from crossedge.numerics.team import in_team
 
 
@@ -26,11 +27,12 @@ class SoftmaxMarginals:
 
     temperature: float
     total: Floats  # (n,): the sums of the rows of decay
-    decay: Floats  # e^-(d - least of its row)/temperature, until the gradient takes its place
+    peak: Floats  # (n,): and the largest in each
+    decay: Floats  # e^-d/temperature, each row in its own unit, until the gradient takes its place
 
     def pull_back(self, gradient: Floats, _: Floats, out: Floats) -> None:
         """Write the gradient in the distances, from that in the weights."""
-        model = self.temperature, self.total, self.decay
+        model = self.temperature, self.total, self.peak, self.decay
         _pull_back(team_for(len(out)), *model, gradient, out)
 
 
@@ -41,11 +43,12 @@ def softmax_marginals(
 
     To look at them beforehand, as others do, would take up to a tenth of the time.
     """
-    total, odd = np.empty(len(distances)), np.zeros(1, np.bool_)
-    _weights(team_for(len(out)), distances, temperature, odd, total, room, out)
+    n, odd = len(distances), np.zeros(1, np.bool_)
+    total, peak = np.empty((2, n))
+    _weights(team_for(n), distances, temperature, probes(n), odd, total, peak, room, out)
     if odd[0]:
         check_values(torch.from_numpy(distances))
-    return SoftmaxMarginals(temperature, total, room)
+    return SoftmaxMarginals(temperature, total, peak, room)
 
 
 @compiled
@@ -53,12 +56,17 @@ def _weights(
     threads: int,
     distances: Floats,
     temperature: float,
+    probe: Floats,
     odd: Flags,
     total: Floats,
+    peak: Floats,
     decay: Floats,
     out: Floats,
 ) -> None:
+    if symmetric_weights(threads, distances, temperature, probe, total, peak, decay, out):
+        return
     n = len(total)
+    peak[:] = 1.0
     in_team(threads, softmax_rows, n, SIDE, (distances, temperature, odd, total, decay))
     in_team(threads, softmax_weights, n, SIDE, (total, decay, out))
 
@@ -68,10 +76,10 @@ def _pull_back(
     threads: int,
     temperature: float,
     total: Floats,
+    peak: Floats,
     decay: Floats,
     gradient: Floats,
     out: Floats,
 ) -> None:
-    in_team(
-        threads, softmax_pull_back, len(total), SIDE, (temperature, total, decay, gradient, out)
-    )
+    given = temperature, total, peak, decay, gradient, out
+    in_team(threads, softmax_pull_back, len(total), SIDE, given)
