@@ -16,17 +16,17 @@ FAMILIES = {"tree": ce.SpanningTree, "3-NN": lambda t: ce.NearestNeighbours(3, t
 
 
 def samples():
-    rng = np.random.default_rng(20261117)
-    angle, radius = 2 * np.pi * rng.random(100), np.arange(100) % 2 + 1.0
-    rings = radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], 1)
-    uneven = np.repeat(np.arange(8), [30, 24, 18, 14, 10, 7, 5, 2])
+    rng = np.random.default_rng(20261116)
+    scale = np.repeat([1.0, 3.0, 9.0, 27.0, 81.0], 18)[:, None]
+    turn = np.linspace(0.5, 4 * np.pi, 110)
+    spiral = turn[:, None] * np.stack([np.cos(turn), np.sin(turn)], 1)
+    spiral[:5] += 100 * rng.normal(size=(5, 2))
     return {
-        "two rings, 2-d, n = 100": rings + 0.1 * rng.normal(size=(100, 2)),
-        "8 uneven clusters, 3-d, n = 110": (4 * rng.normal(size=(8, 3)))[uneven]
-        + 0.5 * rng.normal(size=(110, 3)),
-        "Laplace, 10-d, n = 90": rng.laplace(size=(90, 10)),
-        "Pareto 2, 2-d, n = 80": rng.pareto(2, size=(80, 2)),
-        "Poisson 2, 3-d, n = 100": rng.poisson(2, size=(100, 3)).astype(float),
+        "Weibull 0.5, 4-d, n = 100": rng.weibull(0.5, size=(100, 4)),
+        "five scales, 2-d, n = 90": scale * rng.normal(size=(90, 2)),
+        "coins, 12-d, n = 100": rng.integers(0, 2, size=(100, 12)).astype(float),
+        "normal, 50-d, n = 80": rng.normal(size=(80, 50)),
+        "a spiral and outliers, 2-d, n = 110": spiral + rng.normal(size=(110, 2)),
     }
 
 

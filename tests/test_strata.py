@@ -10,18 +10,14 @@ from scipy.stats import hypergeom
 
 import crossedge as ce
 from crossedge.distances import matrix_distances
+from crossedge.null.kinds import MOST_COUNTS, counts_of, kinds_of, ways
 from crossedge.null.laws import exact_law
+from crossedge.null.mixtures import _fit, log_mixture_tail
 from crossedge.null.moments import label_moments
 from crossedge.null.permutations import permute
 from crossedge.null.pvalues import log_form_tail
-from crossedge.null.strata import (
-    MOST_COUNTS,
-    _counts,
-    _ways,
-    log_mixture_tail,
-    strata_of,
-    stratified,
-)
+from crossedge.null.strata import strata_of, stratified
+from crossedge.numerics.tails import log_four_moment_tail
 from crossedge.statistics import STATISTICS
 from crossedge.statistics.label_moments import Form
 from crossedge.weights import DenseWeights
@@ -47,51 +43,74 @@ def points_of(name, n=100):
 
 @pytest.mark.parametrize(
     "kind",
-    [[0, 0, 0, 0, 1, 1, 2, 0], [0, 0, 0, 0, 0, 1, 1, 1, 1], [0, 1, 2, 3, 3, 3, 3], [0, 0, 1, 1]],
+    [
+        [0, 0, 0, 0, 1, 1, 2, 0],
+        [0, 0, 0, 0, 0, 1, 1, 1, 1],
+        [0, 1, 2, 3, 3, 3, 3],
+        [0, 0, 1, 1],
+        [0, 0, 0, 1, 1, 1, 2, 2, 2, 2],
+        [0, 0, 0, 0, 0, 0, 1],
+    ],
 )
-@pytest.mark.parametrize("n_x", [1, 2, 3])
-def test_moments_given_the_counts(kind, n_x):
+@pytest.mark.parametrize("n_x", [1, 2, 3, 4])
+@pytest.mark.parametrize("form", [Form(1.0, 0.0), Form(0.0, 1.0), Form(-0.5, 0.3)])
+def test_moments_given_the_counts(kind, n_x, form):
     kind = np.array(kind)
     n = len(kind)
+    n_x = min(n_x, n - 1)
     W, degree = symmetric(n), np.random.default_rng(1).normal(size=n)
-    counts = _counts(np.bincount(kind), n_x)
-    found = stratified(W, degree, kind, counts)
+    counts = counts_of(np.bincount(kind), n_x)
+    found = stratified(W, degree, kind, counts, form)
     values = {}
     for chosen in itertools.combinations(range(n), n_x):
         s = -np.ones(n)
         s[list(chosen)] = 1
         key = tuple(np.bincount(kind[list(chosen)], minlength=kind.max() + 1))
-        values.setdefault(key, []).append((s @ W @ s / 2, degree @ s))
-    ways = sum(len(some) for some in values.values())
+        values.setdefault(key, []).append(form.a * (s @ W @ s) / 2 + form.b * (degree @ s))
+    total = sum(len(some) for some in values.values())
     assert {tuple(count) for count in counts} == set(values)
     for place, count in enumerate(counts):
         some = np.array(values[tuple(count)])
-        cov = np.cov(some.T, bias=True)
-        np.testing.assert_allclose(np.exp(found.log_probability[place]), len(some) / ways)
-        np.testing.assert_allclose(found.mean_t[place], some[:, 0].mean(), atol=1e-12)
-        np.testing.assert_allclose(found.mean_l[place], some[:, 1].mean(), atol=1e-12)
-        np.testing.assert_allclose(found.variance_t[place], cov[0, 0], atol=1e-10)
-        np.testing.assert_allclose(found.covariance[place], cov[0, 1], atol=1e-10)
-        np.testing.assert_allclose(found.variance_l[place], cov[1, 1], atol=1e-10)
+        gaps = some - some.mean()
+        np.testing.assert_allclose(np.exp(found.log_probability[place]), len(some) / total)
+        np.testing.assert_allclose(found.mean[place], some.mean(), atol=1e-12)
+        np.testing.assert_allclose(found.variance[place], (gaps**2).mean(), atol=1e-10)
+        np.testing.assert_allclose(found.third[place], (gaps**3).mean(), atol=1e-10)
 
 
 @pytest.mark.parametrize("n_x", [1, 5, 8])
 def test_counts_are_listed_once(n_x):
     sizes = np.array([3, 2, 4])
-    counts = _counts(sizes, n_x)
-    assert len(np.unique(counts, axis=0)) == len(counts) == _ways(sizes, n_x)
+    counts = counts_of(sizes, n_x)
+    assert len(np.unique(counts, axis=0)) == len(counts) == ways(sizes, n_x)
     assert (counts.sum(1) == n_x).all()
     assert (counts <= sizes).all()
 
 
-@pytest.mark.parametrize("n", [60, 400])
-def test_more_kinds_explain_more_and_can_be_listed(n):
-    distances = torch.cdist(*[torch.from_numpy(points_of("normal", n))] * 2)
-    W = ce.SpanningTree(0.3).pairs(matrix_distances(distances.numpy()))
-    found = [np.exp(one.log_probability) @ one.mean_t**2 for one in strata_of(W, n // 2)]
-    assert len(found) > 1
-    assert found == sorted(found, reverse=True)
-    assert all(len(one.log_probability) <= MOST_COUNTS for one in strata_of(W, n // 2))
+@pytest.mark.parametrize("n", [60, 400, 1500])
+def test_kinds_can_be_listed(n):
+    V = symmetric(n) - 1
+    for n_x in (n // 2, n // 5, 1):
+        found = list(kinds_of(V, V.sum(1), Form(1.0, 0.5), n_x))
+        assert len(found) == 2
+        for kind in found:
+            sizes = np.bincount(kind)
+            assert 2 <= len(sizes) <= 16
+            assert sizes.min() > 0
+            assert len(counts_of(sizes, n_x)) <= min(MOST_COUNTS, 4e6 / n)
+
+
+def test_hubs_are_kinds_of_their_own():
+    """Ten points of a hundred that have all of the weight, each in a way of its own."""
+    rng = np.random.default_rng(0)
+    V = 0.01 * rng.normal(size=(100, 100))
+    hubs = rng.permutation(100)[:10]
+    V[hubs] += rng.normal(size=(10, 100))
+    V += V.T
+    np.fill_diagonal(V, 0.0)
+    *_, kind = kinds_of(V, V.sum(1), Form(1.0, 0.0), 20)
+    alone = np.flatnonzero(np.bincount(kind)[kind] == 1)
+    assert set(hubs) <= set(alone)
 
 
 @pytest.mark.parametrize(
@@ -124,11 +143,39 @@ def test_parts_make_up_the_whole(name):
     W = ce.SpanningTree(1.0).pairs(matrix_distances(distances.numpy()))
     moments = label_moments(W, 8, 32)
     for form in (Form(-0.5, 0.0), Form(0.25, 0.1)):
-        for one in strata_of(W, 8):
-            p, mean = np.exp(one.log_probability), one.mean(*moments.in_t_and_l(form))
-            np.testing.assert_allclose(p.sum(), 1)
-            variance = p @ one.variance(*moments.in_t_and_l(form)) + p @ (mean - p @ mean) ** 2
-            np.testing.assert_allclose(variance, float(moments.law(form).std) ** 2)
+        one = strata_of(W, 8).of(moments.in_t_and_l(form))
+        law, p = moments.law(form), np.exp(one.log_probability)
+        gap = one.mean - p @ one.mean
+        np.testing.assert_allclose(p.sum(), 1)
+        np.testing.assert_allclose(p @ (one.variance + gap**2), float(law.std) ** 2)
+        third = p @ (one.third + 3 * gap * one.variance + gap**3)
+        np.testing.assert_allclose(third / float(law.std) ** 3, float(law.skewness), atol=1e-9)
+
+
+def test_the_table_of_tails_is_that_of_the_laws():
+    """Also next to laws that end, where tails fall steeply."""
+    rng = np.random.default_rng(0)
+    points = torch.from_numpy(np.exp(1.2 * rng.normal(size=(60, 5))))
+    distances = torch.cdist(points, points)
+    W = ce.SpanningTree(float(distances.median())).pairs(matrix_distances(distances.numpy()))
+    moments = label_moments(W, 12, 48, fourth=True)
+    form = CROSS.form(moments)
+    found = strata_of(W, 12).of(moments.in_t_and_l(form))
+    mixture = _fit(found, -float(moments.law(form).std), 0.5, 0.5, 0.5)
+    assert mixture.skewness.min() < -0.3
+    assert mixture.skewness.max() > 0.3
+    assert abs(mixture.more_fifth) > 1
+    for z in (-1.0, 1.0, 3.0, 5.0):
+        gaps = (z - mixture.mean) / mixture.std
+        table = mixture.log_tails(gaps)
+        near = np.flatnonzero((gaps > -8) & (gaps < 12))
+        g = torch.from_numpy(mixture.skewness[near])
+        excess = 1.5 * g**2 + mixture.more_excess
+        direct = table.copy()
+        direct[near] = log_four_moment_tail(torch.from_numpy(gaps[near]), g, excess).numpy()
+        p = [np.logaddexp.reduce(tails + mixture.log_probability) for tails in (table, direct)]
+        assert p[0] == pytest.approx(p[1], abs=0.01)
+        assert (table[gaps > 12] < -8).all()
 
 
 @pytest.mark.parametrize(
@@ -150,7 +197,7 @@ def test_tails_in_lumps_are_those_of_permutations(name, temperature, n_x):
         z = (law.mean - value) / law.std
         with_strata, without = (
             float(torch.exp(log_form_tail("pearson3", z, moments, form, -1, some))) / level
-            for some in (strata, ())
+            for some in (strata, None)
         )
         # the permutations have an error of 5% at 0.001 themselves
         assert with_strata == pytest.approx(1, abs=0.03 + 0.1 * np.sqrt(1e-3 / level))

@@ -58,7 +58,7 @@ def single_test(
         how += ", stopped early" if drawn.stopped else ""
     else:
         linear = null == "pearson3" and statistic.form is not None
-        strata = strata_of(pairs, samples.n_x) if linear else []
+        strata = strata_of(pairs, samples.n_x) if linear else None
         log_pvalue = float(smooth_pvalue(statistic, null, within.x, within.y, moments, strata))
         pvalue = max(math.exp(log_pvalue), sys.float_info.min)
         law = law or asymptotic_law(statistic, null, moments)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 
 import torch
 
-from crossedge.null.strata import Strata, log_mixture_tail
+from crossedge.null.mixtures import log_mixture_tail
+from crossedge.null.strata import Stratifications
 from crossedge.numerics.saddlepoint import log_five_cumulant_tail
 from crossedge.numerics.tails import log_four_moment_tail, log_normal_tail, log_pearson3_tails
 from crossedge.statistics import Statistic
@@ -28,7 +28,7 @@ def log_form_tail(
     moments: LabelMoments,
     form: Form,
     sign: int = 1,
-    strata: Iterable[Strata] = (),
+    strata: Stratifications | None = None,
 ) -> torch.Tensor:
     """The same for sign times a form of the within-sums, with all that is known of its law.
 
@@ -56,7 +56,7 @@ def smooth_pvalue(
     x: torch.Tensor,
     y: torch.Tensor,
     moments: LabelMoments,
-    strata: Iterable[Strata] = (),
+    strata: Stratifications | None = None,
 ) -> torch.Tensor:
     """The logarithm of p, by the normal, chi-square or gamma law with the exact moments.
 
