@@ -143,7 +143,7 @@ def test_parts_make_up_the_whole(name):
     W = ce.SpanningTree(1.0).pairs(matrix_distances(distances.numpy()))
     moments = label_moments(W, 8, 32)
     for form in (Form(-0.5, 0.0), Form(0.25, 0.1)):
-        one = strata_of(W, 8).of(moments.in_t_and_l(form))
+        one = strata_of(W, 8).of(moments.in_t_and_l(form), 0.0)
         law, p = moments.law(form), np.exp(one.log_probability)
         gap = one.mean - p @ one.mean
         np.testing.assert_allclose(p.sum(), 1)
@@ -160,7 +160,7 @@ def test_the_table_of_tails_is_that_of_the_laws():
     W = ce.SpanningTree(float(distances.median())).pairs(matrix_distances(distances.numpy()))
     moments = label_moments(W, 12, 48, fourth=True)
     form = CROSS.form(moments)
-    found = strata_of(W, 12).of(moments.in_t_and_l(form))
+    found = strata_of(W, 12).of(moments.in_t_and_l(form), 0.0)
     mixture = _fit(found, -float(moments.law(form).std), 0.5, 0.5, 0.5)
     assert mixture.skewness.min() < -0.3
     assert mixture.skewness.max() > 0.3

@@ -38,10 +38,13 @@ def log_mixture_tail(
         return None
     law, excess, fifth = moments.law(form), moments.excess(form), moments.fifth_cumulant(form)
     std = float(law.std)
-    found = strata.of(moments.in_t_and_l(form)) if std > 0 else None
-    if found is None:
+    if not std > 0:
         return None
     scale, step = sign * std / moments.unit, moments.step(form) / std
+    least = (IN_STEPS if step else EXPLAINED) * scale**2
+    found = strata.of(moments.in_t_and_l(form), least)
+    if found is None:
+        return None
     if found.variance.max() <= (EXACT * scale) ** 2:
         mixture = _fit(found, scale, 0.0, 0.0, 0.0)
     elif excess is None or fifth is None:
@@ -49,8 +52,6 @@ def log_mixture_tail(
     else:
         cumulants = sign * float(law.skewness), float(excess), sign * float(fifth)
         mixture = _fit(found, scale, *cumulants)
-        if mixture.explained < (IN_STEPS if step else EXPLAINED):
-            return None
     # values that are equal but for rounding count
     rounding = max(1e-6, 4e-14 * abs(float(moments.total)) * (abs(form.a) + abs(form.b)) / std)
     gaps = float(z) - step / 2 - rounding - mixture.mean
@@ -69,7 +70,6 @@ class _Mixture:
     skewness: Floats
     more_excess: float  # than gamma laws have
     more_fifth: float
-    explained: float
 
     def log_tails(self, z: Floats) -> Floats:
         """From a table; 0 and -inf beyond all doubt.
@@ -127,4 +127,4 @@ def _fit(strata: Strata, scale: float, skewness: float, excess: float, fifth: fl
     rest = d**5 + 10 * d**3 * s**2 + 10 * g * d**2 * s**3 + (10 * g + 3 * g**3) * s**5
     rest += 5 * (3 + 1.5 * g**2 + x) * d * s**4
     y = float((fifth + 10 * skewness - p @ rest) / (p @ s**5))
-    return _Mixture(strata.log_probability, d, s, g, x, y, float(p @ d**2))
+    return _Mixture(strata.log_probability, d, s, g, x, y)

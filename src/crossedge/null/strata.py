@@ -39,18 +39,23 @@ class Stratifications:
     def __init__(self, weights: PairWeights, n_x: int) -> None:
         W = weights.dense().detach() / unit_of(weights)
         self.V, self.degree = (part.numpy() for part in without_row_effects(W))
-        self.n_x, self.found = n_x, dict[Form, Strata | None]()
+        self.n_x, self.found = n_x, dict[tuple[Form, float], Strata | None]()
 
-    def of(self, form: Form) -> Strata | None:
-        """None where all points are of a kind."""
-        if form not in self.found:
+    def of(self, form: Form, least: float) -> Strata | None:
+        """None where the variance of the mean is below the least that is worth the while."""
+        if (form, least) not in self.found:
             given = [
                 (kind, counts_of(np.bincount(kind), self.n_x))
                 for kind in kinds_of(self.V, self.degree, form, self.n_x)
             ]
-            best = max(given, key=lambda one: self._explained(form, *one), default=None)
-            self.found[form] = best and stratified(self.V, self.degree, *best, form)
-        return self.found[form]
+            explained = [self._explained(form, *one) for one in given]
+            best = int(np.argmax(explained)) if given else 0
+            self.found[form, least] = (
+                stratified(self.V, self.degree, *given[best], form)
+                if given and explained[best] >= least
+                else None
+            )
+        return self.found[form, least]
 
     def _explained(self, form: Form, kind: Ints, counts: Ints) -> float:
         """The variance of the mean."""
