@@ -17,7 +17,7 @@ from crossedge.statistics import STATISTICS
 CROSS = STATISTICS["cross"]
 LEVELS = (0.1, 0.01, 0.001, 0.0001)
 NULLS = ("normal", "pearson3")
-DRAWS, PARTS = 1_000_000, 10
+DRAWS, PARTS = 1_000_000, 5
 FAMILIES = {
     "tree": ce.SpanningTree,
     "1-NN": lambda t: ce.NearestNeighbours(1, t),

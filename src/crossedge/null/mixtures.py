@@ -17,6 +17,7 @@ from crossedge.numerics.tails import log_four_moment_tail
 from crossedge.statistics.label_moments import Form, LabelMoments
 
 EXPLAINED, IN_STEPS = 0.2, 0.3  # of the variance, from where on counts matter
+MOSTLY = 0.65  # from where on too little is left to tell its fifth cumulant
 EXACT, LITTLE = 1e-9, 1e-6  # standard deviations, of which the first is rounding
 STEEP = 2.0  # skewness: that of an exponential law
 MORE = 0.5  # excess than that of a gamma law, or less, that is believed
@@ -70,6 +71,7 @@ class _Mixture:
     skewness: Floats
     more_excess: float  # than gamma laws have
     more_fifth: float
+    explained: float  # of the variance
 
     def log_tails(self, z: Floats) -> Floats:
         """From a table; 0 and -inf beyond all doubt.
@@ -80,7 +82,7 @@ class _Mixture:
         g = np.linspace(self.skewness.min() - 1e-3, self.skewness.max() + 1e-3, SKEWS)
         points, skewness = (torch.from_numpy(part) for part in np.meshgrid(mesh, g, indexing="ij"))
         excess, fifth = 1.5 * skewness**2 + self.more_excess, 3 * skewness**3 + self.more_fifth
-        if abs(self.more_fifth) < APART:
+        if abs(self.more_fifth) < APART and self.explained < MOSTLY:
             tails = log_five_cumulant_tail(points, skewness, excess, fifth)
         else:
             tails = log_four_moment_tail(points, skewness, excess)
@@ -127,4 +129,4 @@ def _fit(strata: Strata, scale: float, skewness: float, excess: float, fifth: fl
     rest = d**5 + 10 * d**3 * s**2 + 10 * g * d**2 * s**3 + (10 * g + 3 * g**3) * s**5
     rest += 5 * (3 + 1.5 * g**2 + x) * d * s**4
     y = float((fifth + 10 * skewness - p @ rest) / (p @ s**5))
-    return _Mixture(strata.log_probability, d, s, g, x, y)
+    return _Mixture(strata.log_probability, d, s, g, x, y, float(p @ d**2))
