@@ -2,7 +2,7 @@
 # make test   lint, types, architecture, tests
 # make slow   tests that take long, in about a minute
 # make bench  speed, as ratios to plain ways of doing the same
-# make calibration  smooth p-values against a million permutations, a few minutes
+# make calibration  smooth p-values against millions of permutations, half an hour
 # make power  the power of all tests on many alternatives, an hour on two cores
 # make format, make clean
 
