@@ -70,6 +70,14 @@ def test_distances_that_are_not_symmetric_are_noticed(distances):
     np.testing.assert_allclose(found, one_neighbour(distances, temperature), rtol=1e-12)
 
 
+@pytest.mark.parametrize("n", [10, 200])
+@pytest.mark.parametrize("largest", [1e306, 1.7e308])
+def test_large_distances_that_are_not_symmetric_are_noticed_too(n, largest):
+    distances = ring(n) / (n - 1)
+    found = ce.NearestNeighbours(1, largest / 5)(distances * largest)
+    np.testing.assert_allclose(found, one_neighbour(distances, 0.2), rtol=1e-12)
+
+
 def test_rounding_is_not_taken_for_a_difference():
     """A distance by matrix products is not symmetric to the last digit."""
     rounded = np.random.default_rng(0).normal(size=(500, 500))

@@ -271,3 +271,27 @@ def test_probabilities_below_the_range_of_floats():
     # no other division is as extreme, but for the one with x and y exchanged
     ways = math.lgamma(1301) - 2 * math.lgamma(651)
     assert found.log_pvalue == pytest.approx(math.log(2) - ways, abs=1.0)
+
+
+@pytest.mark.parametrize("seed", [2, 7])
+@pytest.mark.parametrize("weights", [ce.SpanningTree(), ce.NearestNeighbours(1)])
+def test_neither_the_order_of_points_nor_of_samples_decides(seed, weights):
+    """With ties between points: classical graphs have many leaves."""
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(40, 2))
+    in_x = np.zeros(40, bool)
+    in_x[np.argsort(points[:, 0] + 0.7 * rng.normal(size=40))[:10]] = True
+    found = [ce.two_sample(points[~in_x], points[in_x], weights, null="pearson3").log_pvalue]
+    for _ in range(4):
+        order = rng.permutation(40)
+        x, y = points[order][in_x[order]], points[order][~in_x[order]]
+        found.append(ce.two_sample(x, y, weights, null="pearson3").log_pvalue)
+    np.testing.assert_allclose(found, found[0], rtol=1e-6)
+
+
+def test_a_value_far_beyond_all_labellings():
+    W = DenseWeights(torch.from_numpy(np.kron(np.eye(2), np.ones((20, 20))) - np.eye(40)))
+    moments = label_moments(W, 8, 32, fourth=True)
+    z = torch.tensor(1e12, dtype=torch.float64)
+    form = CROSS.form(moments)
+    assert float(log_form_tail("pearson3", z, moments, form, -1, strata_of(W, 8))) < -500

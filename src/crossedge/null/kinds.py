@@ -30,22 +30,44 @@ def kinds_of(V: Floats, degree: Floats, form: Form, n_x: int) -> Iterator[Ints]:
     e2, e4 = (mean_label_product(k, n_x, n - n_x) for k in (2, 4))
     of_rows, of_degrees = form.a**2 * max(1 - 2 * e2 + e4, 0.0), form.b**2 * (1 - e2)
     products = of_rows * (V @ V) + of_degrees * np.outer(degree, degree)
+    order = _order(V, np.diag(products))
+    products = products[np.ix_(order, order)]
     own = np.diag(products)
-    most = min(MOST_COUNTS, MOST_NUMBERS // n)
     apart = np.sqrt(np.maximum(own[:, None] + own - 2 * products, 0.0))
-    tree = linkage(squareform(apart, checks=False), "ward")
+    tree = linkage(squareform(_rounded(apart), checks=False), "ward")
+    most = min(MOST_COUNTS, MOST_NUMBERS // n)
     for many in range(min(MOST_KINDS, n), 1, -1):
         kind = fcluster(tree, many, "maxclust") - 1
         if kind.max() == many - 1 and ways(np.bincount(kind), n_x) <= most:
-            yield kind
+            yield kind[np.argsort(order)]
             break
     for many in range(MOST_KINDS - 1, 0, -1):
         if many < n - 1:
             kind = np.full(n, many)
-            kind[np.argsort(-own, kind="stable")[:many]] = np.arange(many)
+            kind[order[:many]] = np.arange(many)
             if ways(np.bincount(kind), n_x) <= most:
                 yield kind
                 break
+
+
+def _order(V: Floats, own: Floats) -> Ints:
+    """Points by what they add, most first; ties by what their neighbours add, and theirs.
+
+    So that no order of the rows decides, but among points that are alike in all this.
+    """
+    value, squares = _rounded(own), V * V
+    squares = squares / max(squares.sum(1).max(), np.finfo(float).tiny)
+    values = [value]
+    for _ in range(4):
+        value = _rounded(value + squares @ value**2)
+        values.append(value)
+    return np.lexsort([-value for value in reversed(values)])
+
+
+def _rounded(values: Floats) -> Floats:
+    """In units of the largest, without what rounding left."""
+    found: Floats = np.round(values / max(float(np.abs(values).max()), np.finfo(float).tiny), 9)
+    return found
 
 
 def ways(sizes: Ints, n_x: int) -> float:

@@ -22,7 +22,7 @@ EXACT, LITTLE = 1e-9, 1e-6  # standard deviations, of which the first is roundin
 STEEP = 2.0  # skewness: that of an exponential law
 MORE = 0.5  # excess than that of a gamma law, or less, that is believed
 APART = 1.0  # from the fifth cumulant of a gamma law, up to which it is believed
-SURE, NEAR, FAR = -40.0, 8.0, 40.0  # standard deviations
+SURE, NEAR, FAR, BEYOND = -40.0, 8.0, 40.0, 1e9  # standard deviations
 FINE, COARSE, SKEWS = 0.25, 1.0, 9  # mesh of a table of tails
 
 
@@ -56,7 +56,7 @@ def log_mixture_tail(
     # values that are equal but for rounding count
     rounding = max(1e-6, 4e-14 * abs(float(moments.total)) * (abs(form.a) + abs(form.b)) / std)
     gaps = float(z) - step / 2 - rounding - mixture.mean
-    gaps = gaps / np.maximum(mixture.std, 0.01 * rounding)
+    gaps = np.minimum(gaps / np.maximum(mixture.std, 0.01 * rounding), BEYOND)
     tails = mixture.log_tails(gaps) + mixture.log_probability
     return torch.logsumexp(torch.from_numpy(tails), 0).clamp(max=0.0)
 
@@ -74,7 +74,7 @@ class _Mixture:
     explained: float  # of the variance
 
     def log_tails(self, z: Floats) -> Floats:
-        """From a table; 0 and -inf beyond all doubt.
+        """From a table; nothing is left from FAR beyond the least z on.
 
         Its entries are those points of a normal law that have the same tails: these bend slowly.
         """

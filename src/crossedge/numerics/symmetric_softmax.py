@@ -17,7 +17,8 @@ from crossedge.numerics.mirror import SIDE
 from crossedge.numerics.row_softmax import Flags, Floats
 from crossedge.numerics.team import in_team
 
-SPREAD = 64.0  # powers of two: the last digit of d/temperature is not below 1e-14
+SPREAD = 64.0  # powers of two: rounding of d/temperature stays below 1e-14
+FARTHEST = 1e280  # distances: sums of them are numbers
 COLDEST = 1e-200  # 2^SPREAD / temperature is a number
 ROUNDING = 2.0**-46  # of the largest distance, for each point: what a product of matrices leaves
 
@@ -85,7 +86,10 @@ def _decays(
         itself = np.float64(row[i]).view(np.int64)
         bits = max(max(before[3], after[3]), itself)
         most[i] = np.int64(bits).view(np.float64)
-        if is_odd(before[4] | after[4] | itself, bits) or most[i] * per > SPREAD:
+        if (
+            is_odd(before[4] | after[4] | itself, bits)
+            or most[i] * max(per, SPREAD / FARTHEST) > SPREAD
+        ):
             stop[0] = True
 
 
