@@ -105,7 +105,7 @@ def test_sixty_points_to_full_precision(kind, relative):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("relative", [1e3, 1.0, 0.1, 1e-3])
+@pytest.mark.parametrize("relative", [1e3, 1.0, 1e-3])
 @pytest.mark.parametrize("k", [1, 3, 33, 38])
 def test_neighbours_to_full_precision(kind, relative, k):
     distances = distances_of(kind, 40)

@@ -86,10 +86,8 @@ def _decays(
         itself = np.float64(row[i]).view(np.int64)
         bits = max(max(before[3], after[3]), itself)
         most[i] = np.int64(bits).view(np.float64)
-        if (
-            is_odd(before[4] | after[4] | itself, bits)
-            or most[i] * max(per, SPREAD / FARTHEST) > SPREAD
-        ):
+        strange = is_odd(before[4] | after[4] | itself, bits)
+        if strange or most[i] > FARTHEST or most[i] * per > SPREAD:
             stop[0] = True
 
 
