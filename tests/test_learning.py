@@ -18,10 +18,9 @@ import crossedge as ce
 from crossedge.cli import main
 from crossedge.experiments import mnist
 from crossedge.learning import PRESETS, Configuration, Phase, Trainer, paper_generator, quality
-from crossedge.learning.classifier import CACHE_VARIABLE, classifier_of
+from crossedge.learning.classifier import CACHE_VARIABLE
 from crossedge.learning.configuration import with_epochs, with_steps
 from crossedge.learning.datasets import MNIST_VARIABLE, load, read_idx
-from crossedge.learning.quality import density_and_coverage, frechet_distance
 from crossedge.learning.runs import RunFolder
 from crossedge.learning.trainer import NotFiniteError
 
@@ -462,60 +461,6 @@ def test_two_processes_by_the_command(tmp_path):
         torch.testing.assert_close(value, states[1][name], rtol=0, atol=1e-3)
     losses = [RunFolder(folder).metrics()[-1]["loss"] for folder in folders]
     assert losses[0] == pytest.approx(losses[1], rel=1e-4)
-
-
-class TestQuality:
-    def test_samples_of_the_data_have_density_and_coverage_near_one(self):
-        rng = torch.Generator().manual_seed(0)
-        real, fake = (torch.randn(500, 3, generator=rng) for _ in range(2))
-        density, coverage = density_and_coverage(real, fake)
-        assert density == pytest.approx(1, abs=0.1)
-        assert coverage > 0.93
-        density, coverage = density_and_coverage(real, torch.zeros(500, 3))
-        assert coverage < 0.2
-
-    def test_the_classifier_is_trained_once(self, monkeypatch):
-        dataset = load("digits")
-        first = classifier_of(dataset)
-        with torch.no_grad():
-            right = first(dataset.held_out).argmax(1) == dataset.held_out_labels
-        assert right.double().mean() > 0.9
-        monkeypatch.setattr("crossedge.learning.classifier._train", None)
-        second = classifier_of(dataset)
-        assert all(
-            torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True)
-        )
-
-    def test_frechet_distance_of_normal_samples(self):
-        """In one dimension (m - n)^2 + (s - t)^2."""
-        rng = torch.Generator().manual_seed(0)
-        real = torch.randn(200_000, 1, generator=rng, dtype=torch.float64)
-        fake = torch.randn(200_000, 1, generator=rng, dtype=torch.float64) * 3 + 1
-        assert frechet_distance(real, fake) == pytest.approx(5, abs=0.1)
-        two = torch.randn(1000, 4, generator=rng, dtype=torch.float64)
-        assert frechet_distance(two, two) == pytest.approx(0, abs=1e-9)
-
-
-def test_the_command_tests_two_files(tmp_path, capsys):
-    rng = np.random.default_rng(0)
-    np.save(tmp_path / "x.npy", rng.normal(size=(40, 2)))
-    y = rng.normal(size=(30, 2)) + 1
-    np.savetxt(tmp_path / "y.csv", y, delimiter=",", header="a,b", comments="")
-    assert main(["test", str(tmp_path / "x.npy"), str(tmp_path / "y.csv")]) == 0
-    assert "p-value    0.0004" in capsys.readouterr().out
-    (tmp_path / "text.csv").write_text("a,b\n1,two\n")
-    (tmp_path / "empty.csv").write_text("a,b\n")
-    (tmp_path / "nan.csv").write_text("1,nan\n")
-    for name, message in (
-        ("none.csv", "none.csv"),
-        ("text.csv", "text.csv is no table"),
-        ("empty.csv", "empty.csv has no points"),
-        ("nan.csv", "y has NaN at row 0"),
-    ):  # more of them in test_tables.py
-        assert main(["test", str(tmp_path / "x.npy"), str(tmp_path / name)]) == 1
-        error = capsys.readouterr().err
-        assert message in error
-        assert error.count("\n") == 1
 
 
 class TestReproduction:

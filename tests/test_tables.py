@@ -5,6 +5,7 @@ import gzip
 import numpy as np
 import pytest
 
+from crossedge.cli import main
 from crossedge.tables import read_table, read_two
 
 POINTS = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.5]])
@@ -91,3 +92,25 @@ def test_other_files(tmp_path):
         with pytest.raises(ValueError, match="no array of numbers") as error:
             read_table(tmp_path / name)
         assert "pickle" not in str(error.value)
+
+
+def test_the_command_tests_two_files(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "x.npy", rng.normal(size=(40, 2)))
+    y = rng.normal(size=(30, 2)) + 1
+    np.savetxt(tmp_path / "y.csv", y, delimiter=",", header="a,b", comments="")
+    assert main(["test", str(tmp_path / "x.npy"), str(tmp_path / "y.csv")]) == 0
+    assert "p-value    0.0004" in capsys.readouterr().out
+    (tmp_path / "text.csv").write_text("a,b\n1,two\n")
+    (tmp_path / "empty.csv").write_text("a,b\n")
+    (tmp_path / "nan.csv").write_text("1,nan\n")
+    for name, message in (
+        ("none.csv", "none.csv"),
+        ("text.csv", "text.csv is no table"),
+        ("empty.csv", "empty.csv has no points"),
+        ("nan.csv", "y has NaN at row 0"),
+    ):
+        assert main(["test", str(tmp_path / "x.npy"), str(tmp_path / name)]) == 1
+        error = capsys.readouterr().err
+        assert message in error
+        assert error.count("\n") == 1
