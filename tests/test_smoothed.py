@@ -111,8 +111,9 @@ def test_neighbours_to_full_precision(kind, relative, k):
     distances = distances_of(kind, 40)
     temperature = relative * median(distances)
     if k == 1:
-        total, mu = np.empty(40), np.empty((40, 40))
-        softmax_rows(0, 40, distances.numpy(), temperature, np.zeros(1, bool), total, mu)
+        total, nearest, mu = np.empty(40), np.empty(40, np.int64), np.empty((40, 40))
+        odd = np.zeros(1, bool)
+        softmax_rows(0, 40, distances.numpy(), temperature, odd, total, nearest, mu)
         mu /= total[:, None]
     else:
         mu = neighbour_model(distances.numpy(), k, temperature, np.empty((40, 40))).chosen()

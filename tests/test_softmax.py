@@ -7,12 +7,12 @@ from crossedge.numerics.symmetric_softmax import probes, symmetric_weights
 
 
 def symmetric(distances, temperature, threads=1):
-    """Whether they are taken as such, W, and the largest decay of each row."""
+    """Whether they are taken as such, W, and the nearest of each point with its decay."""
     n = len(distances)
-    total, peak = np.empty((2, n))
+    total, nearest = np.empty(n), np.empty(n, np.int64)
     decay, out = np.empty((2, n, n))
     given = np.ascontiguousarray(distances), temperature, probes(n)
-    return symmetric_weights(threads, *given, total, peak, decay, out), out, peak, decay
+    return symmetric_weights(threads, *given, total, nearest, decay, out), out, nearest, decay
 
 
 def one_neighbour(distances, temperature):
@@ -37,10 +37,10 @@ def between(n, seed=0):
 @pytest.mark.parametrize("temperature", [0.3, 2.0, 1e300])
 def test_symmetric_distances_need_one_exponential_for_both(n, threads, temperature):
     distances = between(n)
-    taken, weights, peak, decay = symmetric(distances.numpy(), temperature, threads)
+    taken, weights, nearest, decay = symmetric(distances.numpy(), temperature, threads)
     assert taken
     np.testing.assert_allclose(weights, one_neighbour(distances, temperature), rtol=1e-12)
-    np.testing.assert_array_equal(peak, decay.max(1))
+    np.testing.assert_array_equal(decay[np.arange(n), nearest], decay.max(1))
 
 
 def changed(distances, i, j, factor):

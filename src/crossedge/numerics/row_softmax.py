@@ -14,9 +14,11 @@ from crossedge.numerics.mirror import SIDE, add_mirror, mirrored
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
 
 PART = 64  # of a row
 FEW = 32  # rows, that stay in the cache
+ONE = np.float64(1).view(np.int64)
 
 
 @compiled
@@ -27,9 +29,11 @@ def softmax_rows(
     temperature: float,
     odd: Flags,
     total: Floats,
+    nearest: Ints,
     decay: Floats,
 ) -> None:
-    """e^-(d - least)/temperature for rows first ... last - 1, 0 on the diagonal, and its sums.
+    """e^-(d - least)/temperature for rows first ... last - 1, 0 on the diagonal, its sums,
+    and who is at the least distance.
 
     If there is a sign, an infinity or NaN among the distances, odd[0] says so: see extent.py.
     """
@@ -49,6 +53,7 @@ def softmax_rows(
             total[i] = _decay_of_near(row, zero, per * LOG2_E, target)
         total[i] -= target[i]  # which is at most 1, where the others have a 1 at least
         target[i] = 0.0
+        nearest[i] = place_of(ONE, target.view(np.int64))
 
 
 @compiled
@@ -129,7 +134,7 @@ def softmax_pull_back(
     last: int,
     temperature: float,
     total: Floats,
-    peak: Floats,
+    nearest: Ints,
     decay: Floats,
     gradient: Floats,
     out: Floats,
@@ -147,7 +152,7 @@ def softmax_pull_back(
         for i in range(top, bottom):
             c, e, target = direction[i - top], decay[i], out[i]
             c[i] = 0.0  # W has no diagonal
-            zero = c[_place(e, peak[i])]
+            zero = c[nearest[i]]
             mean = _moment(e, c, zero) / total[i]
             scale = min(1.0 / total[i] / temperature, LARGEST)
             for j in range(n):
@@ -155,19 +160,17 @@ def softmax_pull_back(
 
 
 @compiled
-def _place(row: Floats, value: float) -> int:
-    """Where it first stands."""
-    place = 0
+def place_of(value: np.int64, row: Ints) -> int:
+    """Where it first stands; 0 if nowhere, as among odd distances."""
     for first in range(0, len(row), PART):
         part, found = row[first : first + PART], 0
         for j in range(len(part)):
             found += part[j] == value
         if found > 0:
-            place = first
-            break
-    while row[place] != value:
-        place += 1
-    return place
+            for j in range(len(part)):
+                if part[j] == value:
+                    return first + j
+    return 0
 
 
 @compiled_sum

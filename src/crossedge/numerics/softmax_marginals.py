@@ -13,6 +13,7 @@ from crossedge.numerics.mirror import SIDE, team_for
 from crossedge.numerics.row_softmax import (
     Flags,
     Floats,
+    Ints,
     softmax_pull_back,
     softmax_rows,
     softmax_weights,
@@ -27,12 +28,12 @@ class SoftmaxMarginals:
 
     temperature: float
     total: Floats  # (n,): the sums of the rows of decay
-    peak: Floats  # (n,): and the largest in each
+    nearest: Ints  # (n,): where the largest of each stands
     decay: Floats  # e^-d/temperature, each row in its own unit, until the gradient takes its place
 
     def pull_back(self, gradient: Floats, _: Floats, out: Floats) -> None:
         """Write the gradient in the distances, from that in the weights."""
-        model = self.temperature, self.total, self.peak, self.decay
+        model = self.temperature, self.total, self.nearest, self.decay
         _pull_back(team_for(len(out)), *model, gradient, out)
 
 
@@ -44,11 +45,11 @@ def softmax_marginals(
     To look at them beforehand, as others do, would take up to a tenth of the time.
     """
     n, odd = len(distances), np.zeros(1, np.bool_)
-    total, peak = np.empty((2, n))
-    _weights(team_for(n), distances, temperature, probes(n), odd, total, peak, room, out)
+    total, nearest = np.empty(n), np.empty(n, np.int64)
+    _weights(team_for(n), distances, temperature, probes(n), odd, total, nearest, room, out)
     if odd[0]:
         check_values(torch.from_numpy(distances))
-    return SoftmaxMarginals(temperature, total, peak, room)
+    return SoftmaxMarginals(temperature, total, nearest, room)
 
 
 @compiled
@@ -59,15 +60,14 @@ def _weights(
     probe: Floats,
     odd: Flags,
     total: Floats,
-    peak: Floats,
+    nearest: Ints,
     decay: Floats,
     out: Floats,
 ) -> None:
-    if symmetric_weights(threads, distances, temperature, probe, total, peak, decay, out):
+    if symmetric_weights(threads, distances, temperature, probe, total, nearest, decay, out):
         return
-    n = len(total)
-    peak[:] = 1.0
-    in_team(threads, softmax_rows, n, SIDE, (distances, temperature, odd, total, decay))
+    n, given = len(total), (distances, temperature, odd, total, nearest, decay)
+    in_team(threads, softmax_rows, n, SIDE, given)
     in_team(threads, softmax_weights, n, SIDE, (total, decay, out))
 
 
@@ -76,10 +76,10 @@ def _pull_back(
     threads: int,
     temperature: float,
     total: Floats,
-    peak: Floats,
+    nearest: Ints,
     decay: Floats,
     gradient: Floats,
     out: Floats,
 ) -> None:
-    given = temperature, total, peak, decay, gradient, out
+    given = temperature, total, nearest, decay, gradient, out
     in_team(threads, softmax_pull_back, len(total), SIDE, given)

@@ -12,9 +12,9 @@ import numpy as np
 
 from crossedge.compiled import compiled, compiled_fused, compiled_sum
 from crossedge.numerics.exponential import LOG2_E, half_to
-from crossedge.numerics.extent import is_odd
+from crossedge.numerics.extent import ALL_OTHERS, is_odd
 from crossedge.numerics.mirror import SIDE
-from crossedge.numerics.row_softmax import Flags, Floats
+from crossedge.numerics.row_softmax import Flags, Floats, Ints, place_of
 from crossedge.numerics.team import in_team
 
 SPREAD = 64.0  # powers of two: rounding of d/temperature stays below 1e-14
@@ -36,27 +36,28 @@ def symmetric_weights(
     temperature: float,
     probe: Floats,
     total: Floats,
-    peak: Floats,
+    nearest: Ints,
     decay: Floats,
     out: Floats,
 ) -> bool:
-    """Write W to `out`, e^-d/temperature to `decay`, and the sum and the largest of its rows.
+    """Write W to `out`, e^-d/temperature to `decay`, the sums of its rows and who is nearest.
 
     Or say no, where distances are not as above, or not distances at all.
     """
     if temperature < COLDEST:
         return False
     n, per, stop = len(total), LOG2_E / temperature, np.zeros(1, np.bool_)
-    along = np.empty((2, n))
-    in_team(threads, _decays, n, SIDE, (distances, per, probe, stop, total, peak, along, decay))
+    along, most = np.empty((2, n)), np.empty(n)
+    given = distances, per, probe, stop, total, nearest, most, along, decay
+    in_team(threads, _decays, n, SIDE, given)
     if stop[0]:
         return False
     across = 0.0
     for i in range(n):
         across += probe[0, i] * along[1, i] - probe[1, i] * along[0, i]
-    if abs(across) > ROUNDING * n * peak.max():
+    if abs(across) > ROUNDING * n * most.max():
         return False
-    in_team(threads, _weights, n, SIDE, (1.0 / total, peak, decay, out))
+    in_team(threads, _weights, n, SIDE, (1.0 / total, decay, out))
     return True
 
 
@@ -69,6 +70,7 @@ def _decays(
     probe: Floats,
     stop: Flags,
     total: Floats,
+    nearest: Ints,
     most: Floats,
     along: Floats,
     decay: Floats,
@@ -83,43 +85,37 @@ def _decays(
         target[i] = 0.0
         total[i] = before[0] + after[0]
         along[0, i], along[1, i] = before[1] + after[1], before[2] + after[2]
-        itself = np.float64(row[i]).view(np.int64)
-        bits = max(max(before[3], after[3]), itself)
-        most[i] = np.int64(bits).view(np.float64)
-        strange = is_odd(before[4] | after[4] | itself, bits)
+        bits, itself = row.view(np.int64), np.float64(row[i]).view(np.int64)
+        largest = max(max(before[4], after[4]), itself)
+        most[i] = np.int64(largest).view(np.float64)
+        strange = is_odd(min(min(before[3], after[3]), itself), largest)
         if strange or most[i] > FARTHEST or most[i] * per > SPREAD:
             stop[0] = True
+        elif before[3] <= after[3]:
+            nearest[i] = place_of(before[3], bits[:i])
+        else:
+            nearest[i] = i + 1 + place_of(after[3], bits[i + 1 :])
 
 
 @compiled_sum
 def _decay(
     row: Floats, per: float, u: Floats, v: Floats, out: Floats
 ) -> tuple[float, float, float, np.int64, np.int64]:
-    """2^-d per, its sum, d'u and d'v, the largest of the bits of d, and all of them together."""
-    total, along_u, along_v, largest, together = 0.0, 0.0, 0.0, np.int64(0), np.int64(0)
+    """2^-d per, its sum, d'u and d'v, and the least and the largest of the bits of d."""
+    total, along_u, along_v, least, largest = 0.0, 0.0, 0.0, ALL_OTHERS, np.int64(0)
     for j in range(len(row)):
         bits = np.float64(row[j]).view(np.int64)
-        largest, together = max(largest, bits), together | bits
+        least, largest = min(least, bits), max(largest, bits)
         out[j] = half_to(row[j] * per)
         total += out[j]
         along_u += row[j] * u[j]
         along_v += row[j] * v[j]
-    return total, along_u, along_v, largest, together
-
-
-@compiled
-def _weights(
-    first: int, last: int, share: Floats, peak: Floats, decay: Floats, out: Floats
-) -> None:
-    for i in range(first, last):
-        peak[i] = np.int64(_weigh(decay[i], share[i], share, out[i])).view(np.float64)
+    return total, along_u, along_v, least, largest
 
 
 @compiled_fused
-def _weigh(decay: Floats, share: float, other: Floats, out: Floats) -> np.int64:
-    """W of a row; and the bits of its largest decay."""
-    largest = np.int64(0)
-    for j in range(len(out)):
-        out[j] = decay[j] * (share + other[j])
-        largest = max(largest, np.float64(decay[j]).view(np.int64))
-    return largest
+def _weights(first: int, last: int, share: Floats, decay: Floats, out: Floats) -> None:
+    for i in range(first, last):
+        target, e = out[i], decay[i]
+        for j in range(len(target)):
+            target[j] = e[j] * (share[i] + share[j])

@@ -77,9 +77,9 @@ class BandedTree:
 @compiled
 def _scale(gradient: Floats) -> float:
     """A power of two near the largest entry: products with e^-600 need the range of doubles."""
-    largest = np.int64(0)
-    for bits in gradient.ravel().view(np.int64):
-        largest = max(largest, bits & ALL_OTHERS)
+    bits, largest = gradient.ravel().view(np.int64), np.int64(0)
+    for j in range(len(bits)):
+        largest = max(largest, bits[j] & ALL_OTHERS)
     if largest == 0 or largest >= INFINITE_BITS:
         return 1.0
     exponent = float(largest >> np.int64(52)) - 1022.0

@@ -64,6 +64,8 @@ class Weights(ABC):
         self.check_distances(distances)
         if not distances.numel():
             return distances * 0.0
+        if distances.dtype == torch.float64:
+            return self.of_matrices(distances)
         # the one device of torch that has no float64
         device = "cpu" if distances.device.type == "mps" else distances.device
         return self.of_matrices(distances.to(device, torch.float64)).to(distances)

@@ -115,8 +115,8 @@ def _matrices(tensor: torch.Tensor) -> Matrices:
     """One by one, of (..., n, n)."""
     if not has_compiled_loops(tensor):
         return flat(tensor.detach()).contiguous()
-    array = tensor.detach().resolve_neg().numpy()
-    return flat(array if array.flags.c_contiguous else array.copy())
+    plain = tensor.detach().resolve_neg() if tensor.is_neg() else tensor.detach()
+    return flat(plain.contiguous().numpy())
 
 
 def _empty_like(matrices: torch.Tensor) -> tuple[torch.Tensor, Matrices]:
