@@ -31,6 +31,7 @@ SMALL = 256  # up to here compiled loops alone are as fast, and a batch has a th
 
 Matrix = Any  # an array or a tensor
 Matrices = Any
+ForEach = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 
 
 class Model(Protocol):
@@ -59,14 +60,23 @@ def smoothed_neighbours(
     if not has_compiled_loops(distances):
         return _apply(distances, temperatures, partial(neighbours_in_torch, k=k))
     if k == 1:
-        return _apply(distances, temperatures, softmax_marginals)
+        # their loops share out the rows, which is faster than a matrix for each thread
+        return _apply(distances, temperatures, softmax_marginals, one_by_one)
     return _apply(distances, temperatures, partial(neighbour_marginals, k=k))
 
 
+def one_by_one(work: Callable[[Any], Any], blocks: Sequence[Any]) -> list[Any]:
+    return [work(block) for block in blocks]
+
+
 def _apply(
-    distances: torch.Tensor, temperatures: Temperatures, model: Callable[..., Model]
+    distances: torch.Tensor,
+    temperatures: Temperatures,
+    model: Callable[..., Model],
+    for_each: ForEach = in_threads,
 ) -> torch.Tensor:
-    weights: torch.Tensor = Smoothed.apply(distances, temperatures, model)  # type: ignore[no-untyped-call]
+    given = temperatures, model, for_each
+    weights: torch.Tensor = Smoothed.apply(distances, *given)  # type: ignore[no-untyped-call]
     return weights
 
 
@@ -75,26 +85,31 @@ class Smoothed(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, distances: torch.Tensor, temperatures: Temperatures, model: Callable[..., Model]
+        ctx: Any,
+        distances: torch.Tensor,
+        temperatures: Temperatures,
+        model: Callable[..., Model],
+        for_each: ForEach,
     ) -> torch.Tensor:
-        weights, ctx.solved = _solve(distances, temperatures, model)
-        ctx.temperatures, ctx.model = temperatures, model
+        weights, ctx.solved = _solve(distances, temperatures, model, for_each)
+        ctx.given = temperatures, model, for_each
         ctx.save_for_backward(distances, weights)
         return weights
 
     @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None]:
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None, None]:
         distances, _ = ctx.saved_tensors  # which says so if anyone has changed them
         # once only, so that a loss that somebody keeps does not keep the models as well
         solved, ctx.solved = ctx.solved, None
         if solved is None:
-            _, solved = _solve(distances, ctx.temperatures, ctx.model)
+            _, solved = _solve(distances, *ctx.given)
         models, out, matrices = solved
         changes = list(zip(models, _matrices(gradient), *matrices, strict=True))
-        in_threads(lambda one: one[0].pull_back(*one[1:]), changes)
+        for_each: ForEach = ctx.given[2]
+        for_each(lambda one: one[0].pull_back(*one[1:]), changes)
         if torch.is_grad_enabled():  # somebody means to differentiate again
             out = FirstDerivative.apply(out, gradient, distances)  # type: ignore[no-untyped-call]
-        return out, None, None
+        return out, None, None, None
 
 
 # models, room for their gradients, and the matrices of W and of that room
@@ -102,13 +117,16 @@ Solved = tuple[list[Model], torch.Tensor, tuple[Matrices, Matrices]]
 
 
 def _solve(
-    distances: torch.Tensor, temperatures: Temperatures, model: Callable[..., Model]
+    distances: torch.Tensor,
+    temperatures: Temperatures,
+    model: Callable[..., Model],
+    for_each: ForEach,
 ) -> tuple[torch.Tensor, Solved]:
     """W, and what its gradient needs: without W itself, which would then never be let go."""
     weights, w = _empty_like(distances)
     room, r = _empty_like(distances)
     given = list(zip(_matrices(distances), w, r, temperatures, strict=True))
-    return weights, (in_threads(lambda one: model(*one), given), room, (w, r))
+    return weights, (for_each(lambda one: model(*one), given), room, (w, r))
 
 
 def _matrices(tensor: torch.Tensor) -> Matrices:
