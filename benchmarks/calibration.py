@@ -11,7 +11,7 @@ from crossedge.null.laws import exact_law
 from crossedge.null.moments import label_moments
 from crossedge.null.permutations import permute
 from crossedge.null.pvalues import log_form_tail
-from crossedge.null.strata import strata_of
+from crossedge.null.structure import structure_of
 from crossedge.statistics import STATISTICS
 
 CROSS = STATISTICS["cross"]
@@ -34,7 +34,7 @@ def smallest_values(W, moments):
     return np.sort(np.concatenate(lowest)), PARTS * DRAWS
 
 
-def ratios(null, values, drawn, moments, strata):
+def ratios(null, values, drawn, moments, structure):
     """Smooth p over permutation p, at the values that permutations exceed as often as LEVELS."""
     law, form = exact_law(CROSS, moments), CROSS.form(moments)
     found = []
@@ -42,7 +42,7 @@ def ratios(null, values, drawn, moments, strata):
         value = values[int(level * drawn) - 1]
         share = np.searchsorted(values, value + 1e-9, side="right") / drawn
         z = (law.mean - value) / law.std
-        tail = log_form_tail(null, z, moments, form, CROSS.sign, strata)
+        tail = log_form_tail(null, z, moments, form, CROSS.sign, structure)
         found.append(float(torch.exp(tail)) / share)
     return found
 
@@ -80,11 +80,11 @@ def main() -> None:
                 W = family(relative * median).pairs(matrix_distances(distances.numpy()))
                 for n_x in (50, 20):
                     moments = label_moments(W, n_x, 100 - n_x, fourth=True)
-                    strata = strata_of(W, n_x)
+                    structure = structure_of(W, n_x)
                     values, drawn = smallest_values(W, moments)
                     sizes = f"{n_x} + {100 - n_x}"
                     for null in NULLS:
-                        found = ratios(null, values, drawn, moments, strata)
+                        found = ratios(null, values, drawn, moments, structure)
                         every.setdefault((title, name, sizes, null), []).append(found)
                         cells = " | ".join(f"{ratio:.2f}" for ratio in found)
                         row = f"| {title} | {name} | {relative:g} | {sizes} | {null} | {cells} |"

@@ -14,7 +14,7 @@ import crossedge as ce
 from calibration import ratios, smallest_values
 from crossedge.distances import matrix_distances
 from crossedge.null.moments import label_moments
-from crossedge.null.strata import strata_of
+from crossedge.null.structure import structure_of
 
 GRAPHS = [
     *[(ce.SpanningTree, t) for t in (0.0, 0.1, 0.3, 1.0)],
@@ -69,7 +69,7 @@ def main() -> None:
             for n_x in (n // 2, n // 5):
                 moments = label_moments(W, n_x, n - n_x, fourth=True)
                 values, drawn = smallest_values(W, moments)
-                rows.append(ratios("pearson3", values, drawn, moments, strata_of(W, n_x)))
+                rows.append(ratios("pearson3", values, drawn, moments, structure_of(W, n_x)))
         found = np.array(rows)
         off = (np.abs(found - 1) > 0.1).sum(0)
         print(

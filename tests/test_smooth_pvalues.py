@@ -13,7 +13,7 @@ from crossedge.null.laws import exact_law
 from crossedge.null.moments import label_moments
 from crossedge.null.permutations import permute
 from crossedge.null.pvalues import log_form_tail, smooth_pvalue
-from crossedge.null.strata import strata_of
+from crossedge.null.structure import structure_of
 from crossedge.statistics import STATISTICS
 from crossedge.weights import DenseWeights
 from test_tails import as_double
@@ -289,10 +289,10 @@ def test_pearson3_is_right_to_a_tenth_down_to_1e_4(points, family, relative, n_x
     }[family]
     pairs = weights.pairs(matrix_distances(distances.numpy()))
     moments = label_moments(pairs, n_x, n - n_x, fourth=True)
-    form, strata = STATISTICS["cross"].form(moments), strata_of(pairs, n_x)
+    form, structure = STATISTICS["cross"].form(moments), structure_of(pairs, n_x)
     for z, share in shares.items():
         (z,) = as_double(z)
-        found = float(torch.exp(log_form_tail("pearson3", z, moments, form, -1, strata)))
+        found = float(torch.exp(log_form_tail("pearson3", z, moments, form, -1, structure)))
         assert found == pytest.approx(share, rel=0.1)
 
 
@@ -306,10 +306,10 @@ def test_pearson3_is_near_all_labellings_of_few_points(weights, n, n_x):
     drawn = permute(pairs, cross, moments, 1_000_000, 0)
     assert drawn.exact
     values, law = np.sort(drawn.values), exact_law(cross, moments)
-    form, strata = cross.form(moments), strata_of(pairs, n_x)
+    form, structure = cross.form(moments), structure_of(pairs, n_x)
     for level in (0.2, 0.05, 0.01, 0.001):
         value = values[int(level * len(values))]
         z = (law.mean - value) / law.std
-        found = float(torch.exp(log_form_tail("pearson3", z, moments, form, -1, strata)))
+        found = float(torch.exp(log_form_tail("pearson3", z, moments, form, -1, structure)))
         share = (values <= value + 1e-9).mean()
         assert found == pytest.approx(share, rel=0.05 if level > 0.001 else 0.1)

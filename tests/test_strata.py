@@ -17,6 +17,7 @@ from crossedge.null.moments import label_moments
 from crossedge.null.permutations import permute
 from crossedge.null.pvalues import log_form_tail
 from crossedge.null.strata import strata_of, stratified
+from crossedge.null.structure import Structure
 from crossedge.numerics.tails import log_four_moment_tail
 from crossedge.statistics import STATISTICS
 from crossedge.statistics.label_moments import Form
@@ -197,7 +198,7 @@ def test_tails_in_lumps_are_those_of_permutations(name, temperature, n_x):
         z = (law.mean - value) / law.std
         with_strata, without = (
             float(torch.exp(log_form_tail("pearson3", z, moments, form, -1, some))) / level
-            for some in (strata, None)
+            for some in (Structure(strata=strata), None)
         )
         # the permutations have an error of 5% at 0.001 themselves
         assert with_strata == pytest.approx(1, abs=0.03 + 0.1 * np.sqrt(1e-3 / level))
@@ -244,9 +245,9 @@ def test_few_points_and_equal_points(n, same):
 def test_far_tails_are_finite():
     W = DenseWeights(torch.from_numpy(np.kron(np.eye(2), np.ones((20, 20))) - np.eye(40)))
     moments = label_moments(W, 20, 20, fourth=True)
-    form, strata = CROSS.form(moments), strata_of(W, 20)
+    form, structure = CROSS.form(moments), Structure(strata=strata_of(W, 20))
     found = [
-        float(log_form_tail("pearson3", torch.tensor(z), moments, form, -1, strata))
+        float(log_form_tail("pearson3", torch.tensor(z), moments, form, -1, structure))
         for z in (-3.0, 0.0, 5.0, 19.0)
     ]
     assert np.isfinite(found).all()
@@ -293,5 +294,5 @@ def test_a_value_far_beyond_all_labellings():
     W = DenseWeights(torch.from_numpy(np.kron(np.eye(2), np.ones((20, 20))) - np.eye(40)))
     moments = label_moments(W, 8, 32, fourth=True)
     z = torch.tensor(1e12, dtype=torch.float64)
-    form = CROSS.form(moments)
-    assert float(log_form_tail("pearson3", z, moments, form, -1, strata_of(W, 8))) < -500
+    form, structure = CROSS.form(moments), Structure(strata=strata_of(W, 8))
+    assert float(log_form_tail("pearson3", z, moments, form, -1, structure)) < -500

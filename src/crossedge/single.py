@@ -10,7 +10,7 @@ from crossedge.null.laws import asymptotic_law, exact_law, rounding, sample_law
 from crossedge.null.moments import label_moments
 from crossedge.null.permutations import observe, permute
 from crossedge.null.pvalues import smooth_pvalue
-from crossedge.null.strata import strata_of
+from crossedge.null.structure import structure_of
 from crossedge.randomness import Rng
 from crossedge.result import TwoSampleResult
 from crossedge.samples import Samples
@@ -57,14 +57,16 @@ def single_test(
         how = f"all {count} labellings" if drawn.exact else f"{count} random labellings"
         how += ", stopped early" if drawn.stopped else ""
     else:
-        linear = null == "pearson3" and statistic.form is not None
-        strata = strata_of(pairs, samples.n_x) if linear else None
-        log_pvalue = float(smooth_pvalue(statistic, null, within.x, within.y, moments, strata))
+        form = statistic.form(moments) if statistic.form is not None else None
+        linear = null == "pearson3" and form is not None
+        structure = structure_of(pairs, samples.n_x) if linear else None
+        log_pvalue = float(smooth_pvalue(statistic, null, within.x, within.y, moments, structure))
         pvalue = max(math.exp(log_pvalue), sys.float_info.min)
         law = law or asymptotic_law(statistic, null, moments)
-        how = (
-            f"{'chi-square' if statistic.name in ('generalized', 'fisher') else null} approximation"
-        )
+        law_name = "chi-square" if statistic.name in ("generalized", "fisher") else null
+        how = f"{law_name} approximation"
+        if structure is not None and form is not None and structure.is_exact(form, statistic.sign):
+            how = "exact distribution over all labellings"
     mean, std, skewness = (float(value) for value in law)
     return TwoSampleResult(
         statistic=observed,

@@ -6,8 +6,7 @@ import math
 
 import torch
 
-from crossedge.null.mixtures import log_mixture_tail
-from crossedge.null.strata import Stratifications
+from crossedge.null.structure import Structure
 from crossedge.numerics.saddlepoint import log_five_cumulant_tail
 from crossedge.numerics.tails import log_four_moment_tail, log_normal_tail, log_pearson3_tails
 from crossedge.statistics import Statistic
@@ -28,7 +27,7 @@ def log_form_tail(
     moments: LabelMoments,
     form: Form,
     sign: int = 1,
-    strata: Stratifications | None = None,
+    structure: Structure | None = None,
 ) -> torch.Tensor:
     """The same for sign times a form of the within-sums, with all that is known of its law.
 
@@ -37,9 +36,10 @@ def log_form_tail(
     """
     if null == "normal":
         return log_normal_tail(z)
-    mixture = log_mixture_tail(z, strata, moments, form, sign)
-    if mixture is not None:
-        return mixture
+    if structure is not None:
+        tail = structure.log_tail(z, moments, form, sign)
+        if tail is not None:
+            return tail
     law, excess, fifth = moments.law(form), moments.excess(form), moments.fifth_cumulant(form)
     step = moments.step(form) / torch.where(law.std > 0, law.std, 1.0)
     z, skewness = z - step / 2, sign * law.skewness
@@ -56,16 +56,16 @@ def smooth_pvalue(
     x: torch.Tensor,
     y: torch.Tensor,
     moments: LabelMoments,
-    strata: Stratifications | None = None,
+    structure: Structure | None = None,
 ) -> torch.Tensor:
     """The logarithm of p, by the normal, chi-square or gamma law with the exact moments.
 
-    It is 0 where nothing varies. With strata, it has no gradient where these are used.
+    It is 0 where nothing varies. With a structure, it has no gradient where that is used.
     """
     if statistic.form is not None:
         form, sign = statistic.form(moments), statistic.sign
         z = sign * zscore(x, y, moments, form)
-        tail = log_form_tail(null, z, moments, form, sign, strata)
+        tail = log_form_tail(null, z, moments, form, sign, structure)
         return torch.where(moments.law(form).std > 0, tail, torch.zeros_like(tail))
     forms = moments.weighted, moments.difference
     laws = [moments.law(form) for form in forms]

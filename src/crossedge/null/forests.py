@@ -1,0 +1,172 @@
+"""Edge counts of trees: no approximation, but the law itself.
+
+The number of edges of a forest that cross, with n_x points in x, has a generating function that
+costs no more than a walk over the forest: see numerics/forest_counts.py. Its coefficients are a
+Fourier transform in two angles, on circles through the saddle point, where nothing cancels, so that
+the tail is right to many digits however far out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from scipy.special import gammaln
+
+from crossedge.numerics.forest_counts import expected_counts, peel, values_at
+from crossedge.statistics.label_moments import Form, LabelMoments
+from crossedge.threads import team_size
+from crossedge.weights import EdgeList, PairWeights
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Complexes = npt.NDArray[np.complex128]
+
+MOST_POINTS, MOST_EDGES = 2000, 10_000
+COLDEST, LEANEST = 50.0, 80.0  # logarithms of the variables of the generating function
+HALVINGS = 45
+ROUNDING = 1e-3  # of a step
+WRAPPED = 1e-11  # of the probability, that may be taken for something else in a coarse transform
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Points in an order in which those farther from the root come first."""
+
+    below: Ints  # (n,): the next towards the root, -1 for the root itself
+    weight: Ints  # (n,): of the edge between the two, in steps; 0 if there is none
+    step: float
+
+    @staticmethod
+    def tells(form: Form, sign: int) -> bool:
+        """Whether it is edges that cross, and nothing else, that make sign times a form smaller."""
+        return form.b == 0 and sign * form.a > 0
+
+    def log_lower_tail(self, n_x: int, count: int) -> float:
+        """The logarithm of P(no more edges cross than `count`), over all labellings."""
+        n, total = len(self.below), int(self.weight.sum())
+        log_all = float(gammaln(n + 1) - gammaln(n_x + 1) - gammaln(n - n_x + 1))
+        if count >= total:
+            return 0.0
+        if count < 0:
+            return -log_all  # as of a single labelling: logarithms of 0 are of no use
+        tilt, lean, log_g, divisor = self._saddle_point(n_x, count)
+
+        def values(theta: Floats, phi: Floats) -> Complexes:
+            angles = theta.ravel(), phi.ravel()
+            given = self.below, self.weight, tilt, lean, divisor, *angles
+            return values_at(team_size(), *given).reshape(theta.shape)
+
+        # by the tilted law, where labels are free: how many points are in x, and how many edges
+        # cross; to see how coarse a transform may be before its ends meet
+        points = _coefficients(lambda phi: values(0 * phi, phi), n + 1)
+        edges = _coefficients(lambda theta: values(theta, 0 * theta), total + 1)
+        wrapped = WRAPPED * points[n_x]
+        circle = _least_circle(points, n_x, wrapped)
+        reach = _least_reach(edges, count, wrapped)
+        size = min(2 * reach + 1, total + 1)
+
+        phi = 2 * math.pi * np.arange(circle) / circle
+        turn = np.exp(-2j * math.pi * ((np.arange(circle) * n_x) % circle) / circle) / circle
+        tilted = _coefficients(lambda theta: values(*np.meshgrid(theta, phi)).T @ turn, size)
+        counts = np.arange(max(count - reach, 0), count + 1)
+        lower = float(tilted[counts % size] @ np.exp(-tilt * (counts - count)))
+        if not lower > 0:  # fewer than any labelling has
+            return -log_all
+        found = math.log(lower) - tilt * count - lean * n_x + log_g - log_all
+        return float(np.clip(found, -log_all, 0.0))
+
+    def _saddle_point(self, n_x: int, count: int) -> tuple[float, float, float, Floats]:
+        """Where n_x points and `count` edges are the means, or the edges would be untilted.
+
+        Log G is convex, so both means rise with their own variable, and that of the edges with the
+        first alone if the second follows.
+        """
+        divisor = np.empty(len(self.below))
+
+        def means(tilt: float, lean: float) -> tuple[float, float, float]:
+            return expected_counts(self.below, self.weight, tilt, lean, divisor)
+
+        def lean_at(tilt: float) -> float:
+            return _halve(lambda lean: means(tilt, lean)[2] < n_x, -LEANEST, LEANEST)
+
+        tilt = 0.0
+        if means(0.0, lean_at(0.0))[1] > count:
+            tilt = _halve(lambda tilt: means(tilt, lean_at(tilt))[1] < count, -COLDEST, 0.0)
+        lean = lean_at(tilt)
+        return tilt, lean, means(tilt, lean)[0], divisor
+
+
+def forest_of(weights: PairWeights) -> Forest | None:
+    """None where edges go round in circles or have no whole weights, or are too many."""
+    if not isinstance(weights, EdgeList) or not weights.step or weights.n > MOST_POINTS:
+        return None
+    if weights.total > MOST_EDGES * weights.step:
+        return None
+    order, hangs_on = peel(weights.n, weights.i, weights.j)
+    if order[-1] < 0:
+        return None
+    place = np.argsort(order)
+    hangs = hangs_on >= 0
+    edge = hangs_on[hangs]
+    below, weight = np.full(weights.n, -1), np.zeros(weights.n, np.int64)
+    below[hangs] = place[weights.i[edge] + weights.j[edge] - order[hangs]]
+    weight[hangs] = np.rint(weights.weight[edge] / weights.step)
+    return Forest(below, weight, weights.step)
+
+
+def log_count_tail(
+    z: torch.Tensor, forest: Forest | None, moments: LabelMoments, form: Form, sign: int
+) -> torch.Tensor | None:
+    """The logarithm of P(sign Z >= z), for a form Z of mean 0 and variance 1; None if unknown.
+
+    Of the edges, (m - R) / 2 cross.
+    """
+    law = moments.law(form)
+    if forest is None or not forest.tells(form, sign) or not law.std > 0:
+        return None
+    of_r = float((law.mean + sign * z * law.std) / form.a)
+    count = math.floor((float(moments.total) - of_r) / 2 / forest.step + ROUNDING)
+    return z.new_tensor(forest.log_lower_tail(moments.n_x, count))
+
+
+def _halve(is_low: Callable[[float], bool], low: float, high: float) -> float:
+    """Where it ends to be."""
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        if is_low(middle):
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def _coefficients(values: Callable[[Floats], Complexes], size: int) -> Floats:
+    """Of a polynomial, from its values at `size` angles of which half will do."""
+    angles = 2 * math.pi * np.arange(size // 2 + 1) / size
+    return np.fft.irfft(np.conj(values(angles)), size)
+
+
+def _least_circle(probability: Floats, place: int, wrapped: float) -> int:
+    """How many steps the shortest circle has on which little else falls on a place."""
+    n = len(probability)
+    for circle in range(max(place, n - 1 - place, 1) // 64 + 1, n):
+        others = probability[place % circle :: circle].sum() - probability[place]
+        if others <= wrapped:
+            return circle
+    return n
+
+
+def _least_reach(probability: Floats, place: int, wrapped: float) -> int:
+    """How far from a place next to nothing is left on either side."""
+    below, above = np.cumsum(probability), np.cumsum(probability[::-1])[::-1]
+    for reach in range(1, len(probability)):
+        low, high = place - reach - 1, place + reach + 1
+        outside = (below[low] if low >= 0 else 0.0) + (above[high] if high < len(above) else 0.0)
+        if outside <= wrapped:
+            return reach
+    return len(probability)
