@@ -31,12 +31,17 @@ def single_test(
 ) -> TwoSampleResult:
     """If it is to be brief, null_skewness may be NaN where the p-value does not depend on it."""
     pairs = weights.pairs(distances)
+    sizes, structure, exact = (samples.n_x, samples.n_y), None, False
+    if null == "pearson3" and statistic.form is not None:
+        structure = structure_of(pairs, samples.n_x)
+        if structure.forest is not None:
+            form = statistic.form(label_moments(pairs, *sizes, third=False))
+            exact = structure.forest.tells(form, statistic.sign)
     moments = label_moments(
         pairs,
-        samples.n_x,
-        samples.n_y,
+        *sizes,
         third=not (brief and null == "permutation" and statistic.form is not None),
-        fourth=null == "pearson3",
+        fourth=null == "pearson3" and not exact,
     )
     within = observe(pairs, samples.in_x, statistic.studentized)
     observed = float(statistic.of(within, moments))
@@ -57,16 +62,12 @@ def single_test(
         how = f"all {count} labellings" if drawn.exact else f"{count} random labellings"
         how += ", stopped early" if drawn.stopped else ""
     else:
-        form = statistic.form(moments) if statistic.form is not None else None
-        linear = null == "pearson3" and form is not None
-        structure = structure_of(pairs, samples.n_x) if linear else None
         log_pvalue = float(smooth_pvalue(statistic, null, within.x, within.y, moments, structure))
         pvalue = max(math.exp(log_pvalue), sys.float_info.min)
         law = law or asymptotic_law(statistic, null, moments)
         law_name = "chi-square" if statistic.name in ("generalized", "fisher") else null
         how = f"{law_name} approximation"
-        if structure is not None and form is not None and structure.is_exact(form, statistic.sign):
-            how = "exact distribution over all labellings"
+        how = "exact distribution over all labellings" if exact else how
     mean, std, skewness = (float(value) for value in law)
     return TwoSampleResult(
         statistic=observed,

@@ -9,7 +9,7 @@ kind; the first three moments of a T + b L are known, and the rest is nearly a g
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 import torch
@@ -37,21 +37,27 @@ class Stratifications:
     """Of the same points, for each form by the kinds that explain the most of it."""
 
     def __init__(self, weights: PairWeights, n_x: int) -> None:
-        W = weights.dense().detach() / unit_of(weights)
-        self.V, self.degree = (part.numpy() for part in without_row_effects(W))
-        self.n_x, self.found = n_x, dict[tuple[Form, float], Strata | None]()
+        self.weights, self.n_x = weights, n_x
+        self.found = dict[tuple[Form, float], Strata | None]()
+
+    @cached_property
+    def parts(self) -> tuple[Floats, Floats]:
+        """The weights without row effects, and the degrees."""
+        W = self.weights.dense().detach() / unit_of(self.weights)
+        V, degree = without_row_effects(W)
+        return V.numpy(), degree.numpy()
 
     def of(self, form: Form, least: float) -> Strata | None:
         """None where the variance of the mean is below the least that is worth the while."""
         if (form, least) not in self.found:
             given = [
                 (kind, counts_of(np.bincount(kind), self.n_x))
-                for kind in kinds_of(self.V, self.degree, form, self.n_x)
+                for kind in kinds_of(*self.parts, form, self.n_x)
             ]
             explained = [self._explained(form, *one) for one in given]
             best = int(np.argmax(explained)) if given else 0
             self.found[form, least] = (
-                stratified(self.V, self.degree, *given[best], form)
+                stratified(*self.parts, *given[best], form)
                 if given and explained[best] >= least
                 else None
             )
@@ -60,7 +66,7 @@ class Stratifications:
     def _explained(self, form: Form, kind: Ints, counts: Ints) -> float:
         """The variance of the mean."""
         probability = np.exp(_log_probability(kind, counts))
-        mean = _mean(self.V, self.degree, kind, counts, form)
+        mean = _mean(*self.parts, kind, counts, form)
         return float(probability @ (mean - probability @ mean) ** 2)
 
 

@@ -20,10 +20,6 @@ class Structure:
     forest: Forest | None = None
     strata: Stratifications | None = None
 
-    def is_exact(self, form: Form, sign: int) -> bool:
-        """Whether the tail is that over all labellings."""
-        return self.forest is not None and self.forest.tells(form, sign)
-
     def log_tail(
         self, z: torch.Tensor, moments: LabelMoments, form: Form, sign: int
     ) -> torch.Tensor | None:
