@@ -107,3 +107,43 @@ def all_labellings(n, n_x):
 def cross_counts(W, labels):
     """The definition of T for every row of labels."""
     return np.array([label @ W @ (1 - label) for label in labels])
+
+
+def forest_counts(n, i, j, weight, n_x, most):
+    """How many labellings have 0 ... most crossing edges: polynomials, positive terms only.
+
+    For a forest; [a, b] counts labellings of a branch with a points in x and b crossing edges.
+    """
+    near = [[] for _ in range(n)]
+    for a, b, w in zip(i, j, weight, strict=True):
+        near[a].append((b, w))
+        near[b].append((a, w))
+
+    def product(one, other):
+        out = np.zeros((n_x + 1, most + 1))
+        for a, b in zip(*np.nonzero(other), strict=True):
+            out[a:, b:] += other[a, b] * one[: n_x + 1 - a, : most + 1 - b]
+        return out
+
+    def crossing(one, w):
+        out = np.zeros_like(one)
+        out[:, w:] = one[:, : max(most + 1 - w, 0)]
+        return out
+
+    def branch(v, above):
+        in_x, in_y = np.zeros((2, n_x + 1, most + 1))
+        in_x[1, 0] = in_y[0, 0] = 1.0
+        for u, w in near[v]:
+            if u != above:
+                x, y = branch(u, v)
+                in_x = product(in_x, x + crossing(y, w))
+                in_y = product(in_y, crossing(x, w) + y)
+        seen.add(v)
+        return in_x, in_y
+
+    seen, total = set(), np.zeros((n_x + 1, most + 1))
+    total[0, 0] = 1.0
+    for v in range(n):
+        if v not in seen:
+            total = product(total, sum(branch(v, None)))
+    return total[n_x]

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import hypergeom
 
 import crossedge as ce
-from brute_force import all_labellings, cross_counts
+from brute_force import all_labellings, cross_counts, forest_counts
 from crossedge.distances import point_distances
 from crossedge.null.forests import forest_of
 from crossedge.null.moments import label_moments
@@ -90,6 +90,44 @@ def test_pairs_and_stars(n_x):
     alone = forest_of(edge_list(60, [(7, 31)]))
     crosses = hypergeom(60, n_x, 2).pmf(1)
     assert math.exp(alone.log_lower_tail(n_x, 0)) == pytest.approx(1 - crosses, rel=1e-9)
+
+
+def star(first, leaves):
+    return [(first, first + v) for v in range(1, leaves + 1)]
+
+
+def path(first, edges):
+    return [(first + v, first + v + 1) for v in range(edges)]
+
+
+def hanging(n, share, seed):
+    """A tree of which a share of the points hang on the first."""
+    rng = np.random.default_rng(seed)
+    return [(0 if rng.random() < share else rng.integers(v), v) for v in range(1, n)]
+
+
+HUBS = {
+    "a hub and points alone": (60, star(0, 40), 1, 20, [0, 1, 3]),
+    "a hub and a path": (90, star(0, 60) + path(60, 29), 1, 45, [16, 20, 25]),
+    "a heavy hub": (60, star(0, 59), [1, 2, 5], 30, [30, 50, 60]),
+    "two hubs": (80, star(0, 39) + star(40, 39) + [(0, 40)], 1, 40, [1, 2, 15, 25]),
+    "three hubs": (90, star(0, 29) + star(30, 29) + star(60, 29) + path(29, 1), 1, 30, [0, 4, 9]),
+    "most on one": (70, hanging(70, 0.6, seed=1), 1, 35, [14, 18, 25]),
+    "a hub and pairs": (70, star(0, 39) + [(v, v + 1) for v in range(40, 70, 2)], 1, 30, [0, 5]),
+}
+
+
+@pytest.mark.parametrize(("n", "edges", "heavy", "n_x", "counts"), HUBS.values(), ids=HUBS)
+def test_observed_in_the_valley_between_two_modes(n, edges, heavy, n_x, counts):
+    """The tilted law has a mode for each label of a hub, and next to nothing in between."""
+    W = edge_list(n, edges, np.resize(heavy, len(edges)))
+    for count in counts:
+        given = n, W.i, W.j, W.weight.astype(int), n_x, count
+        ways = forest_counts(*given).sum()
+        for one in (n_x, n - n_x):
+            found = forest_of(W).log_lower_tail(one, count)
+            expected = math.log(ways) - log_choose(n, n_x) if ways else -log_choose(n, n_x)
+            assert found == pytest.approx(expected, rel=0, abs=1e-7)
 
 
 @pytest.mark.parametrize("weights", [ce.SpanningTree(), ce.NearestNeighbours(1)], ids=repr)

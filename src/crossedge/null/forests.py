@@ -27,8 +27,12 @@ Ints = npt.NDArray[np.int64]
 Complexes = npt.NDArray[np.complex128]
 
 MOST_POINTS, MOST_EDGES = 2000, 10_000
-COLDEST, LEANEST = 50.0, 80.0  # logarithms of the variables of the generating function
-HALVINGS = 45
+COLDEST, LEANEST = 300.0, 400.0  # logarithms of the variables of the generating function
+HALVINGS = 50
+VALLEY = 1e-6  # a share of the tilted law that is too small to be near a mode of it
+NOISE = 2e-13  # of the tilted law, by rounding
+NEGLIGIBLE = math.log(1e-11)
+MOST_HUBS, MOST_CASES = 10, 64
 ROUNDING = 1e-3  # of a step
 WRAPPED = 1e-11  # of the probability, that may be taken for something else in a coarse transform
 
@@ -47,58 +51,96 @@ class Forest:
         return form.b == 0 and sign * form.a > 0
 
     def log_lower_tail(self, n_x: int, count: int) -> float:
-        """The logarithm of P(no more edges cross than `count`), over all labellings."""
-        n, total = len(self.below), int(self.weight.sum())
+        """The logarithm of P(no more edges cross than `count`), over all labellings.
+
+        With a hub, the tilted law has two modes, hub in x and hub in y, and what is observed may
+        lie in the valley between them, where there is nothing but rounding. Each label is then a
+        case of its own, with a saddle point of its own, and so on for the next hub; but for those
+        that cannot matter, by Chernoff's bound.
+        """
+        n, n_x = len(self.below), min(n_x, len(self.below) - n_x)  # which is which does not matter
         log_all = float(gammaln(n + 1) - gammaln(n_x + 1) - gammaln(n - n_x + 1))
-        if count >= total:
+        if count >= self.weight.sum():
             return 0.0
         if count < 0:
             return -log_all  # as of a single labelling: logarithms of 0 are of no use
-        tilt, lean, log_g, divisor = self._saddle_point(n_x, count)
+        hubs = np.argsort(-self._degree(), kind="stable")[:MOST_HUBS]
+        total, cases, transforms = -math.inf, [_Case(self, np.zeros(n, np.int64), n_x, count)], 0
+        while cases:
+            case = max(cases, key=lambda one: one.log_bound)
+            if case.log_bound < total + NEGLIGIBLE:
+                break
+            cases.remove(case)
+            lower, free = case.lower_tail(), hubs[case.label[hubs] == 0]
+            transforms += 1
+            if lower > VALLEY or not len(free) or transforms >= MOST_CASES:
+                total = np.logaddexp(total, case.log_bound + math.log(max(lower, NOISE)))
+                continue
+            for label in (-1, 1):
+                labels = case.label.copy()
+                labels[free[0]] = label
+                if (labels > 0).sum() <= n_x and (labels < 0).sum() <= n - n_x:
+                    cases.append(_Case(self, labels, n_x, count))
+        return float(np.clip(total - log_all, -log_all, 0.0))
 
-        def values(theta: Floats, phi: Floats) -> Complexes:
-            angles = theta.ravel(), phi.ravel()
-            given = self.below, self.weight, tilt, lean, divisor, *angles
-            return values_at(team_size(), *given).reshape(theta.shape)
+    def _degree(self) -> Ints:
+        hangs = self.below >= 0
+        degree = self.weight.copy()
+        np.add.at(degree, self.below[hangs], self.weight[hangs])
+        return degree
 
-        # by the tilted law, where labels are free: how many points are in x, and how many edges
-        # cross; to see how coarse a transform may be before its ends meet
-        points = _coefficients(lambda phi: values(0 * phi, phi), n + 1)
-        edges = _coefficients(lambda theta: values(theta, 0 * theta), total + 1)
-        wrapped = WRAPPED * points[n_x]
-        circle = _least_circle(points, n_x, wrapped)
-        reach = _least_reach(edges, count, wrapped)
-        size = min(2 * reach + 1, total + 1)
 
-        phi = 2 * math.pi * np.arange(circle) / circle
-        turn = np.exp(-2j * math.pi * ((np.arange(circle) * n_x) % circle) / circle) / circle
-        tilted = _coefficients(lambda theta: values(*np.meshgrid(theta, phi)).T @ turn, size)
-        counts = np.arange(max(count - reach, 0), count + 1)
-        lower = float(tilted[counts % size] @ np.exp(-tilt * (counts - count)))
-        if not lower > 0:  # fewer than any labelling has
-            return -log_all
-        found = math.log(lower) - tilt * count - lean * n_x + log_g - log_all
-        return float(np.clip(found, -log_all, 0.0))
+class _Case:
+    """Labellings of which some labels are given, at the saddle point of n_x and a count.
 
-    def _saddle_point(self, n_x: int, count: int) -> tuple[float, float, float, Floats]:
-        """Where n_x points and `count` edges are the means, or the edges would be untilted.
+    There both are the means of the tilted law, but that counts above the mean are not tilted. Log G
+    is convex, so both means rise with their own variable, and that of the edges with the first
+    alone if the second follows.
+    """
 
-        Log G is convex, so both means rise with their own variable, and that of the edges with the
-        first alone if the second follows.
-        """
-        divisor = np.empty(len(self.below))
+    def __init__(self, forest: Forest, label: Ints, n_x: int, count: int) -> None:
+        self.forest, self.label, self.n_x, self.count = forest, label, n_x, count
+        self.divisor = np.empty(len(label))
+        coldest = COLDEST / forest.weight.max()
 
         def means(tilt: float, lean: float) -> tuple[float, float, float]:
-            return expected_counts(self.below, self.weight, tilt, lean, divisor)
+            given = forest.below, forest.weight, label, tilt, lean
+            return expected_counts(*given, self.divisor)
 
         def lean_at(tilt: float) -> float:
             return _halve(lambda lean: means(tilt, lean)[2] < n_x, -LEANEST, LEANEST)
 
-        tilt = 0.0
+        self.tilt = 0.0
         if means(0.0, lean_at(0.0))[1] > count:
-            tilt = _halve(lambda tilt: means(tilt, lean_at(tilt))[1] < count, -COLDEST, 0.0)
-        lean = lean_at(tilt)
-        return tilt, lean, means(tilt, lean)[0], divisor
+            self.tilt = _halve(lambda tilt: means(tilt, lean_at(tilt))[1] < count, -coldest, 0.0)
+        self.lean = lean_at(self.tilt)
+        # of the number of labellings with no more edges that cross
+        self.log_bound = means(self.tilt, self.lean)[0] - self.tilt * count - self.lean * n_x
+
+    def values(self, theta: Floats, phi: Floats) -> Complexes:
+        """The generating function at these angles, over that at 0."""
+        angles = theta.ravel(), phi.ravel()
+        given = self.forest.below, self.forest.weight, self.label, self.tilt, self.lean
+        return values_at(team_size(), *given, self.divisor, *angles).reshape(theta.shape)
+
+    def lower_tail(self) -> float:
+        """The labellings with no more edges that cross, as a share of the bound."""
+        n, n_x, count, total = len(self.label), self.n_x, self.count, int(self.forest.weight.sum())
+        # by the tilted law, where labels are free: how many points are in x, and how many edges
+        # cross; to see how coarse a transform may be before its ends meet
+        points = _coefficients(lambda phi: self.values(0 * phi, phi), n + 1)
+        if points[n_x] < VALLEY:
+            return float(max(points[n_x], 0.0))  # which it cannot exceed
+        edges = _coefficients(lambda theta: self.values(theta, 0 * theta), total + 1)
+        wrapped = max(WRAPPED * points[n_x], NOISE)
+        circle = _least_circle(points, n_x, wrapped)
+        reach = _least_reach(edges, count, wrapped)
+        size = min(2 * reach + 1, total + 1)
+        phi = 2 * math.pi * np.arange(circle) / circle
+        turn = np.exp(-2j * math.pi * ((np.arange(circle) * n_x) % circle) / circle) / circle
+        tilted = _coefficients(lambda theta: self.values(*np.meshgrid(theta, phi)).T @ turn, size)
+        counts = np.arange(max(count - reach, 0), count + 1)
+        return float(tilted[counts % size] @ np.exp(-self.tilt * (counts - count)))
 
 
 def forest_of(weights: PairWeights) -> Forest | None:

@@ -60,37 +60,55 @@ def peel(n: int, i: Ints, j: Ints) -> tuple[Ints, Ints]:
 
 
 @compiled
+def alone(label: Ints, lean: float) -> tuple[Floats, Floats, float]:
+    """The two numbers of each point alone, of sum 1, and the logarithm of what that divides by.
+
+    A label is 1 for a point that is in x, -1 for one in y, 0 where it is free.
+    """
+    n, log_g = len(label), 0.0
+    in_x, in_y = np.empty(n), np.empty(n)
+    for v in range(n):
+        in_x[v], in_y[v] = label[v] > 0, label[v] < 0
+        if label[v] == 0:
+            in_x[v], in_y[v] = 1.0 / (1.0 + math.exp(-lean)), 1.0 / (1.0 + math.exp(lean))
+            log_g += max(lean, 0.0) + math.log1p(math.exp(-abs(lean)))
+        elif label[v] > 0:
+            log_g += lean
+    return in_x, in_y, log_g
+
+
+@compiled
 def expected_counts(
-    below: Ints, weight: Ints, tilt: float, lean: float, divisor: Floats
+    below: Ints, weight: Ints, label: Ints, tilt: float, lean: float, divisor: Floats
 ) -> tuple[float, float, float]:
     """Log G, and the means of the edges that cross and of the points in x by the tilted law.
 
     They are the derivatives of log G in tilt and lean, which go along. The divisors are written.
     """
     n = len(below)
-    share = 1.0 / (1.0 + math.exp(-lean))
-    in_x, by_lean, by_tilt = np.full(n, share), np.full(n, share * (1 - share)), np.zeros(n)
-    log_g = n * (max(lean, 0.0) + math.log1p(math.exp(-abs(lean))))
-    points, edges = n * share, 0.0
+    in_x, in_y, log_g = alone(label, lean)
+    by_lean, by_tilt = in_x * in_y, np.zeros(n)
+    points, edges = in_x.sum(), 0.0
     for v in range(n):
         p, w = below[v], weight[v]
         divisor[v] = 1.0
         if p < 0:
             continue
         z = math.exp(tilt * w)
-        a, a_tilt, a_lean, c = in_x[v], by_tilt[v], by_lean[v], in_x[p]
-        x, y = c * (a + z * (1 - a)), (1 - c) * (z * a + (1 - a))
-        total = x + y
-        x_tilt = by_tilt[p] * (a + z * (1 - a)) + c * ((1 - z) * a_tilt + w * z * (1 - a))
-        y_tilt = (1 - c) * ((z - 1) * a_tilt + w * z * a) - by_tilt[p] * (z * a + (1 - a))
-        x_lean = by_lean[p] * (a + z * (1 - a)) + c * (1 - z) * a_lean
-        y_lean = (1 - c) * (z - 1) * a_lean - by_lean[p] * (z * a + (1 - a))
+        a, b, c, d = in_x[v], in_y[v], in_x[p], in_y[p]
+        one, two = a + z * b, z * a + b
+        total = c * one + d * two
+        x, y = c * one / total, d * two / total
+        one_tilt, two_tilt = (1 - z) * by_tilt[v] + w * z * b, (z - 1) * by_tilt[v] + w * z * a
+        x_tilt = (by_tilt[p] * one + c * one_tilt) / total
+        more_edges = x_tilt + (d * two_tilt - by_tilt[p] * two) / total
+        x_lean = (by_lean[p] * one + c * (1 - z) * by_lean[v]) / total
+        more_points = x_lean + (d * (z - 1) * by_lean[v] - by_lean[p] * two) / total
         log_g += math.log(total)
-        edges += (x_tilt + y_tilt) / total
-        points += (x_lean + y_lean) / total
-        in_x[p] = x / total
-        by_tilt[p] = (x_tilt - x / total * (x_tilt + y_tilt)) / total
-        by_lean[p] = (x_lean - x / total * (x_lean + y_lean)) / total
+        edges += more_edges
+        points += more_points
+        in_x[p], in_y[p] = x, y
+        by_tilt[p], by_lean[p] = x_tilt - x * more_edges, x_lean - x * more_points
         divisor[v] = total
     return log_g, edges, points
 
@@ -100,6 +118,7 @@ def values_at(
     threads: int,
     below: Ints,
     weight: Ints,
+    label: Ints,
     tilt: float,
     lean: float,
     divisor: Floats,
@@ -108,7 +127,7 @@ def values_at(
 ) -> npt.NDArray[np.complex128]:
     """G at z = e^(tilt + i theta) and u = e^(lean + i phi), over that at angles 0."""
     found = np.empty((len(theta), 2))
-    given = below, weight, tilt, lean, divisor, theta, phi, found
+    given = below, weight, label, tilt, lean, divisor, theta, phi, found
     in_team(threads, _values_at, len(theta), PART, given)
     return found[:, 0] + 1j * found[:, 1]
 
@@ -119,6 +138,7 @@ def _values_at(
     last: int,
     below: Ints,
     weight: Ints,
+    label: Ints,
     tilt: float,
     lean: float,
     divisor: Floats,
@@ -126,7 +146,7 @@ def _values_at(
     phi: Floats,
     found: Floats,
 ) -> None:
-    n, share = len(below), 1.0 / (1.0 + math.exp(-lean))
+    n, (in_x, in_y, _) = len(below), alone(label, lean)
     x, x_i = np.empty((n, LANES)), np.empty((n, LANES))
     y, y_i = np.empty((n, LANES)), np.empty((n, LANES))
     whole, whole_i = np.empty(LANES), np.empty(LANES)
@@ -138,8 +158,8 @@ def _values_at(
             for w in range(len(z)):
                 size = math.exp(tilt * w)
                 z[w, k], z_i[w, k] = size * math.cos(w * theta[at]), size * math.sin(w * theta[at])
-            x[:, k], x_i[:, k] = share * math.cos(phi[at]), share * math.sin(phi[at])
-            y[:, k], y_i[:, k] = 1.0 - share, 0.0
+            x[:, k], x_i[:, k] = in_x * math.cos(phi[at]), in_x * math.sin(phi[at])
+            y[:, k], y_i[:, k] = in_y, 0.0
             whole[k], whole_i[k] = 1.0, 0.0
         for v in range(n):
             p = below[v]
