@@ -26,7 +26,11 @@ class Normality:
 
 
 def normality(weights_matrix: Any, n_x: int, n_y: int) -> Normality:
-    """The terms of the paper's bound on the distance of the cross count from normality.
+    """The terms of the paper's bound on how far the cross count is from a normal law.
+
+    By Wasserstein's distance, up to a constant that is not known. So the number itself says little,
+    but how it changes with temperature, graph and sample size does: it falls as weights gather on
+    few edges, where null="normal" can be trusted; elsewhere take null="pearson3".
 
     Parameters
     ----------
@@ -53,10 +57,19 @@ def normality(weights_matrix: Any, n_x: int, n_y: int) -> Normality:
     True
     """
     if not isinstance(weights_matrix, torch.Tensor):
-        weights_matrix = np.asarray(weights_matrix, dtype=float)
+        try:
+            weights_matrix = np.asarray(weights_matrix, dtype=float)
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"weights_matrix is of type {type(weights_matrix).__name__}: "
+                "give a matrix of numbers, as weights(distances)"
+            ) from None
     W = torch.as_tensor(weights_matrix).detach().to("cpu", torch.float64)
     if W.ndim != 2 or W.shape[0] != W.shape[1]:
-        raise ValueError(f"weights_matrix has shape {tuple(W.shape)}: give a square matrix")
+        raise ValueError(
+            f"weights_matrix has shape {tuple(W.shape)}: give a square matrix, "
+            "as weights(distances)"
+        )
     if not torch.isfinite(W).all() or (W < 0).any():
         raise ValueError("weights_matrix has NaN, infinite or negative entries: give pair weights")
     if W.diagonal().any() or not torch.allclose(W, W.T, rtol=1e-5, atol=1e-8):

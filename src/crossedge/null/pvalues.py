@@ -14,6 +14,7 @@ from crossedge.statistics.edge_counts import zscore
 from crossedge.statistics.label_moments import Form, LabelMoments
 
 SMOOTH = ("normal", "pearson3")
+ROUNDING = 1e-6  # of a step
 
 
 def log_tail(null: str, z: torch.Tensor, skewness: torch.Tensor) -> torch.Tensor:
@@ -77,18 +78,21 @@ def smooth_pvalue(
         return _log_chi_square_tail(value, 2 * sum(varies))
     # max: 1 - P(neither is as large), by the two being nearly independent
 
-    def evidence(form: Form) -> torch.Tensor:
-        std = moments.law(form).std
-        half = moments.step(form) / 2 if null == "pearson3" else 0.0
-        return value - half / torch.where(std > 0, std, 1.0)
+    def log_above(form: Form, side: int) -> torch.Tensor:
+        """That side times its z-score is as large: half a step before the first that is."""
+        law, evidence = moments.law(form), value
+        step = moments.step(form) / float(law.std)
+        if null == "pearson3" and step:
+            own = side * zscore(x, y, moments, form)
+            evidence = own + step * (torch.ceil((value - own) / step - ROUNDING) - 0.5)
+        return log_tail(null, evidence, side * law.skewness)
 
     logs = []
     if varies[0]:
-        logs.append(log_tail(null, evidence(forms[0]), laws[0].skewness))
+        logs.append(log_above(forms[0], 1))
     if varies[1]:
-        above = log_tail(null, evidence(forms[1]), laws[1].skewness)
-        below = log_tail(null, evidence(forms[1]), -laws[1].skewness)
-        logs.append(torch.logaddexp(above, below).clamp(max=0.0))
+        both = torch.logaddexp(log_above(forms[1], 1), log_above(forms[1], -1))
+        logs.append(both.clamp(max=0.0))
     if not logs:
         return 0 * value
     if len(logs) == 1:

@@ -71,7 +71,7 @@ class Stratifications:
 
 
 def strata_of(weights: PairWeights, n_x: int) -> Stratifications | None:
-    return Stratifications(weights, n_x) if 4 <= weights.n <= MOST_POINTS else None
+    return Stratifications(weights, n_x) if 3 <= weights.n <= MOST_POINTS else None
 
 
 def stratified(V: Floats, degree: Floats, kind: Ints, counts: Ints, form: Form) -> Strata:

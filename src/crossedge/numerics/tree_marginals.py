@@ -15,7 +15,7 @@ from crossedge.numerics.banded_star_mesh import (
     solve_banded,
     tangent_of_banded,
 )
-from crossedge.numerics.cardinality import LARGEST
+from crossedge.numerics.cardinality import LARGEST, LEAST_POSITIVE
 from crossedge.numerics.exponential import LOG2_E, half_to
 from crossedge.numerics.extent import ALL_OTHERS, INFINITE_BITS, largest_of
 from crossedge.numerics.leaves import Floats, Ints
@@ -47,7 +47,7 @@ class PlainTree:
         scale, dw, threads = _scale(gradient), empty_padded(n), team_for(n)
         _changes(threads, gradient, weights, r, scale, dw, out)
         dr = tangent_of(self.mesh, dw)
-        _chain(threads, weights, r, dr, scale, -0.5 / self.temperature, out)
+        _chain(threads, weights, r, dr, scale, _per(self.temperature), out)
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,14 @@ class BandedTree:
         mu = weights[index]
         with np.errstate(invalid="ignore"):  # 0 / 0 on the diagonal
             change = mu * (direction + d_resistance / self.mesh.resistance) * scale
-        change *= -0.5 / self.temperature
+        change *= _per(self.temperature)
         np.fill_diagonal(change, 0.0)
         out[index] = change
+
+
+def _per(temperature: float) -> float:
+    """By which log w changes with d_ij, at most the largest number."""
+    return max(-0.5 / max(temperature, LEAST_POSITIVE), -LARGEST)
 
 
 @compiled

@@ -23,6 +23,9 @@ from crossedge.weights.family import (
     show_scale,
 )
 
+WHOLE = 1e-9
+MOST_EDGES = 100  # a point, as a list
+
 
 class GraphWeights(Weights):
     """W as a graph on the pooled sample.
@@ -85,7 +88,7 @@ class GraphWeights(Weights):
 
     def pairs(self, distances: Distances) -> PairWeights:
         if self.is_smooth:
-            return super().pairs(distances)
+            return as_edges_if_whole(super().pairs(distances))
         self.check_size(distances.n)
         return self.classical_edges(distances)
 
@@ -110,6 +113,21 @@ class GraphWeights(Weights):
         matrices = flat(distances.detach()).numpy()
         graphs = [self.classical_edges(matrix_distances(matrix)).dense() for matrix in matrices]
         return torch.stack(graphs).reshape(distances.shape)
+
+
+def as_edges_if_whole(weights: PairWeights) -> PairWeights:
+    """A list of edges where it is so cold that weights are whole numbers, but for rounding.
+
+    The statistic then moves in steps, which smooth laws must know.
+    """
+    if isinstance(weights, EdgeList):
+        return weights
+    W, n = weights.matrix.numpy(), weights.n
+    whole = np.rint(W)
+    if not np.abs(W - whole).max() <= WHOLE or np.count_nonzero(whole) > MOST_EDGES * n:
+        return weights
+    i, j = np.nonzero(np.triu(whole))
+    return EdgeList(np.arange(n), i, j, whole[i, j])
 
 
 def check_graph(weights: object) -> GraphWeights:
