@@ -18,7 +18,12 @@ import torch
 from scipy.special import gammaln
 
 from crossedge.numerics.forest_counts import expected_counts, peel, values_at
-from crossedge.statistics.label_moments import Form, LabelMoments
+from crossedge.statistics.label_moments import (
+    Form,
+    LabelMoments,
+    cross_count,
+    is_cross_count,
+)
 from crossedge.threads import team_size
 from crossedge.weights import EdgeList, PairWeights
 
@@ -44,11 +49,6 @@ class Forest:
     below: Ints  # (n,): the next towards the root, -1 for the root itself
     weight: Ints  # (n,): of the edge between the two, in steps; 0 if there is none
     step: float
-
-    @staticmethod
-    def tells(form: Form, sign: int) -> bool:
-        """Whether it is edges that cross, and nothing else, that make sign times a form smaller."""
-        return form.b == 0 and sign * form.a > 0
 
     def log_lower_tail(self, n_x: int, count: int) -> float:
         """The logarithm of P(no more edges cross than `count`), over all labellings.
@@ -164,15 +164,10 @@ def forest_of(weights: PairWeights) -> Forest | None:
 def log_count_tail(
     z: torch.Tensor, forest: Forest | None, moments: LabelMoments, form: Form, sign: int
 ) -> torch.Tensor | None:
-    """The logarithm of P(sign Z >= z), for a form Z of mean 0 and variance 1; None if unknown.
-
-    Of the edges, (m - R) / 2 cross.
-    """
-    law = moments.law(form)
-    if forest is None or not forest.tells(form, sign) or not law.std > 0:
+    """The logarithm of P(sign Z >= z), for a form Z of mean 0 and variance 1; None if unknown."""
+    if forest is None or not is_cross_count(form, sign) or not moments.law(form).std > 0:
         return None
-    of_r = float((law.mean + sign * z * law.std) / form.a)
-    count = math.floor((float(moments.total) - of_r) / 2 / forest.step + ROUNDING)
+    count = math.floor(cross_count(z, moments, form, sign) / forest.step + ROUNDING)
     return z.new_tensor(forest.log_lower_tail(moments.n_x, count))
 
 

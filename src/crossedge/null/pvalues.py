@@ -6,12 +6,18 @@ import math
 
 import torch
 
+from crossedge.null.frozen import CROSS
 from crossedge.null.structure import Structure
 from crossedge.numerics.saddlepoint import log_five_cumulant_tail
 from crossedge.numerics.tails import log_four_moment_tail, log_normal_tail, log_pearson3_tails
 from crossedge.statistics import Statistic
 from crossedge.statistics.edge_counts import zscore
-from crossedge.statistics.label_moments import Form, LabelMoments
+from crossedge.statistics.label_moments import (
+    Form,
+    LabelMoments,
+    cross_count,
+    is_cross_count,
+)
 
 SMOOTH = ("normal", "pearson3")
 ROUNDING = 1e-6  # of a step
@@ -37,6 +43,13 @@ def log_form_tail(
     """
     if null == "normal":
         return log_normal_tail(z)
+    if structure is not None and structure.frozen is not None and is_cross_count(form, sign):
+        frozen, of_whole = structure.frozen, structure.of_whole
+
+        def log_whole_tail(z: torch.Tensor) -> torch.Tensor:
+            return log_form_tail(null, z, frozen.moments, CROSS, -1, of_whole)
+
+        return frozen.log_tail(cross_count(z, moments, form, sign), log_whole_tail)
     if structure is not None:
         tail = structure.log_tail(z, moments, form, sign)
         if tail is not None:
@@ -81,7 +94,7 @@ def smooth_pvalue(
     def log_above(form: Form, side: int) -> torch.Tensor:
         """That side times its z-score is as large: half a step before the first that is."""
         law, evidence = moments.law(form), value
-        step = moments.step(form) / float(law.std)
+        step = moments.step(form) / float(law.std.detach())
         if null == "pearson3" and step:
             own = side * zscore(x, y, moments, form)
             evidence = own + step * (torch.ceil((value - own) / step - ROUNDING) - 0.5)

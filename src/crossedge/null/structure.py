@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from crossedge.null.forests import Forest, forest_of, log_count_tail
+from crossedge.null.frozen import Frozen, frozen_of
 from crossedge.null.mixtures import log_mixture_tail
 from crossedge.null.strata import Stratifications, strata_of
 from crossedge.statistics.label_moments import Form, LabelMoments
@@ -15,10 +16,12 @@ from crossedge.weights import PairWeights
 
 @dataclass(frozen=True)
 class Structure:
-    """Edges that do not go round in circles, and points that fall into kinds."""
+    """Edges without cycles, edges that are whole but for a few, and points that fall into kinds."""
 
     forest: Forest | None = None
     strata: Stratifications | None = None
+    frozen: Frozen | None = None
+    of_whole: Structure | None = None  # that of the whole edges
 
     def log_tail(
         self, z: torch.Tensor, moments: LabelMoments, form: Form, sign: int
@@ -32,4 +35,10 @@ class Structure:
 
 
 def structure_of(weights: PairWeights, n_x: int) -> Structure:
-    return Structure(forest_of(weights), strata_of(weights, n_x))
+    frozen = frozen_of(weights, n_x)
+    return Structure(
+        forest_of(weights),
+        strata_of(weights, n_x),
+        frozen,
+        None if frozen is None else structure_of(frozen.whole, n_x),
+    )

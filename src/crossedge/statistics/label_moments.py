@@ -138,3 +138,14 @@ class LabelMoments:
         n = self.n_x + self.n_y
         p = (self.n_x - 1) / (n - 2) if n > 2 else 0.5
         return Form(0.25, (1 - 2 * p) / 4)
+
+
+def is_cross_count(form: Form, sign: int) -> bool:
+    """Whether it is edges that cross, and nothing else, that make sign times a form smaller."""
+    return form.b == 0 and sign * form.a > 0
+
+
+def cross_count(z: torch.Tensor, moments: LabelMoments, form: Form, sign: int) -> float:
+    """How many edges cross, (m - R) / 2, where sign times such a form has this z-score."""
+    law = moments.law(form)
+    return float(moments.total - (law.mean + sign * z * law.std) / form.a) / 2

@@ -1,0 +1,99 @@
+"""Nearly whole weights: cold graphs, with a few near ties."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import crossedge as ce
+from crossedge.distances import matrix_distances
+from crossedge.null.laws import exact_law
+from crossedge.null.moments import label_moments
+from crossedge.null.permutations import permute
+from crossedge.null.pvalues import log_form_tail
+from crossedge.null.structure import Structure, structure_of
+from crossedge.statistics import STATISTICS
+from crossedge.weights import DenseWeights, EdgeList
+
+CROSS = STATISTICS["cross"]
+FAMILIES = {
+    "tree": ce.SpanningTree,
+    "1-NN": lambda t: ce.NearestNeighbours(1, t),
+    "3-NN": lambda t: ce.NearestNeighbours(3, t),
+}
+
+
+def pairs_of(family, relative, n=80, d=5):
+    points = torch.as_tensor(np.random.default_rng(2).normal(size=(n, d)))
+    distances = torch.cdist(points, points)
+    temperature = relative * float(distances[distances > 0].median())
+    return FAMILIES[family](temperature).pairs(matrix_distances(distances.numpy()))
+
+
+def ratios(W, n_x, structures, draws=400_000):
+    """Of smooth tails to those of permutations, whose own error is 5% at 0.001."""
+    moments = label_moments(W, n_x, W.n - n_x, fourth=True)
+    law, form = exact_law(CROSS, moments), CROSS.form(moments)
+    values = np.sort(permute(W, CROSS, moments, draws, 0).values)
+    levels = (0.2, 0.1, 0.03, 0.01, 0.003, 0.001)
+    observed = [values[int(level * draws) - 1] for level in levels]
+    return np.array(
+        [
+            [
+                float(torch.exp(log_form_tail("pearson3", (law.mean - t) / law.std, *given)))
+                / (values <= t + 1e-9).mean()
+                for t in observed
+            ]
+            for given in [(moments, form, -1, structure) for structure in structures]
+        ]
+    )
+
+
+@pytest.mark.parametrize("n_x", [40, 16])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_steps_and_near_ties(family, n_x):
+    off = []
+    for relative in (1e-4, 5e-4):
+        W = pairs_of(family, relative)
+        structure = structure_of(W, n_x)
+        assert structure.frozen is not None
+        frozen, smooth = ratios(W, n_x, (structure, Structure(strata=structure.strata)))
+        np.testing.assert_allclose(frozen, 1, atol=0.2)
+        np.testing.assert_allclose(frozen[:4], 1, atol=0.1)
+        off.append(abs(smooth - 1).max())
+    assert max(off) > 0.03  # smooth laws know of no steps
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("relative", [1e-12, 1e-300])
+def test_the_cold_limit_is_a_list_of_edges(family, relative):
+    """And so has the p-value of temperature 0."""
+    cold, classical = pairs_of(family, relative), pairs_of(family, 0.0)
+    assert isinstance(cold, EdgeList)
+    np.testing.assert_array_equal(cold.dense(), classical.dense())
+
+
+def test_warm_weights_are_no_list():
+    assert isinstance(pairs_of("tree", 1e-4), DenseWeights)
+    assert structure_of(pairs_of("tree", 0.3), 40).frozen is None
+
+
+def test_far_out():
+    """Samples far apart: no edge crosses but one, at any temperature that is cold."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(400, 2)), rng.normal(size=(400, 2)) + 1e4
+    found = ce.two_sample(x, y, ce.SpanningTree(1e-4), null="pearson3")
+    assert found.statistic == pytest.approx(1.0)
+    ways = math.lgamma(801) - 2 * math.lgamma(401)
+    assert found.log_pvalue == pytest.approx(math.log(2) - ways, abs=1.0)
+
+
+def test_tails_fall_as_the_count_does():
+    W = pairs_of("tree", 3e-4)
+    moments = label_moments(W, 16, 64, fourth=True)
+    structure, form = structure_of(W, 16), CROSS.form(moments)
+    z = torch.linspace(-3, 9, 60, dtype=torch.float64)
+    found = [float(log_form_tail("pearson3", one, moments, form, -1, structure)) for one in z]
+    assert np.isfinite(found).all()
+    assert (np.diff(found) <= 1e-3).all()
