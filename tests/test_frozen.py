@@ -54,7 +54,7 @@ def ratios(W, n_x, structures, draws=400_000):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_steps_and_near_ties(family, n_x):
     off = []
-    for relative in (1e-4, 5e-4):
+    for relative in (1e-4, 3e-4):
         W = pairs_of(family, relative)
         structure = structure_of(W, n_x)
         assert structure.frozen is not None
