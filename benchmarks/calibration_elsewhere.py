@@ -8,18 +8,27 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from scipy.stats import chi2
 
 import calibration
 import crossedge as ce
 from calibration import ratios, smallest_values
 from crossedge.distances import matrix_distances
 from crossedge.null.moments import label_moments
+from crossedge.null.permutations import permute
 from crossedge.null.structure import structure_of
+from crossedge.statistics import STATISTICS
 
 GRAPHS = [
     *[(ce.SpanningTree, t) for t in (0.0, 0.1, 0.3, 1.0)],
     *[(lambda t: ce.NearestNeighbours(3, t), t) for t in (0.0, 0.1, 0.3, 1.0)],
     *[(lambda t: ce.NearestNeighbours(1, t), t) for t in (0.1, 1.0)],
+]
+
+COLD = [
+    (family, t)
+    for family in (GRAPHS[0][0], GRAPHS[4][0], GRAPHS[8][0])
+    for t in (1e-5, 1e-4, 3e-4, 1e-3)
 ]
 
 
@@ -58,13 +67,41 @@ def others():
     }
 
 
+def cold():
+    """Temperatures so low that most weights are whole numbers."""
+    return {
+        "normal, 2-d, n = 100, cold": np.random.default_rng(1).normal(size=(100, 2)),
+        "normal, 5-d, n = 80, cold": np.random.default_rng(2).normal(size=(80, 5)),
+    }
+
+
+def chi_squares() -> None:
+    """P-values of "generalized" and "fisher" by chi-square, relative to a million permutations."""
+    points = torch.from_numpy(calibration.samples()["normal"])
+    distances = torch.cdist(points, points)
+    median = float(distances[distances > 0].median())
+    levels = (0.01, 0.001)
+    for name, degrees in (("generalized", 2), ("fisher", 4)):
+        rows = []
+        for family in (ce.SpanningTree, lambda t: ce.NearestNeighbours(3, t)):
+            for relative in (0.0, 0.1, 0.3, 1.0):
+                W = family(relative * median).pairs(matrix_distances(distances.numpy()))
+                for n_x in (50, 20):
+                    moments = label_moments(W, n_x, 100 - n_x)
+                    values = permute(W, STATISTICS[name], moments, 1_000_000, 0).values
+                    found = np.quantile(values, 1 - np.array(levels))
+                    rows.append(chi2(degrees).sf(found) / levels)
+        print(f"{name}: {np.min(rows, 0).round(2)} to {np.max(rows, 0).round(2)} at {levels}")
+
+
 def main() -> None:
     calibration.PARTS = 8
-    for title, points in {**chosen_on(), **others()}.items():
+    chi_squares()
+    for title, points in {**cold(), **chosen_on(), **others()}.items():
         distances = torch.cdist(*[torch.from_numpy(points)] * 2)
         median, n = float(distances[distances > 0].median()), len(points)
         rows = []
-        for family, relative in GRAPHS:
+        for family, relative in COLD if "cold" in title else GRAPHS:
             W = family(relative * median).pairs(matrix_distances(distances.numpy()))
             for n_x in (n // 2, n // 5):
                 moments = label_moments(W, n_x, n - n_x, fourth=True)
