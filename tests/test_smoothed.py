@@ -449,3 +449,13 @@ def test_equal_points_at_the_end_of_the_range(family):
     distances = torch.zeros(6, 6, dtype=torch.float64)
     W = family(1e-310)(distances)
     assert_relatively_close(W, family(1.0)(distances), 1e-12)
+
+
+@pytest.mark.parametrize("temperature", [5e-324, 1e-300])
+@pytest.mark.parametrize("family", [ce.SpanningTree, lambda t: ce.NearestNeighbours(2, t)])
+def test_gradients_at_the_least_temperature_are_no_nan(family, temperature):
+    """Where 1 / temperature is beyond the largest number."""
+    points = torch.as_tensor(np.random.default_rng(0).normal(size=(9, 2)))
+    distances = torch.cdist(points, points).requires_grad_()
+    family(temperature)(distances).square().sum().backward()
+    assert not distances.grad.isnan().any()
