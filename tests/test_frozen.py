@@ -79,6 +79,15 @@ def test_warm_weights_are_no_list():
     assert structure_of(pairs_of("tree", 0.3), 40).frozen is None
 
 
+def test_hot_weights_with_a_hub_are_not_frozen():
+    """A few weights are near 1, and all counts vary by less than a step."""
+    points = np.random.default_rng(77).standard_t(1.5, size=(80, 3))
+    distances = torch.cdist(*[torch.from_numpy(points)] * 2)
+    W = ce.SpanningTree(float(distances.median())).pairs(matrix_distances(distances.numpy()))
+    assert (W.matrix > 0.5).any()
+    assert structure_of(W, 40).frozen is None
+
+
 def test_far_out():
     """Samples far apart: no edge crosses but one, at any temperature that is cold."""
     rng = np.random.default_rng(0)

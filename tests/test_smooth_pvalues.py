@@ -313,3 +313,33 @@ def test_pearson3_is_near_all_labellings_of_few_points(weights, n, n_x):
         found = float(torch.exp(log_form_tail("pearson3", z, moments, form, -1, structure)))
         share = (values <= value + 1e-9).mean()
         assert found == pytest.approx(share, rel=0.05 if level > 0.001 else 0.1)
+
+
+@pytest.mark.parametrize("n_x", [1, 2])
+@pytest.mark.parametrize("weights", [ce.SpanningTree(0.5), ce.NearestNeighbours(1, 0.5)], ids=repr)
+def test_three_points_have_three_labellings(weights, n_x):
+    points = np.random.default_rng(3).normal(size=(3, 2))
+    exact, smooth = (
+        ce.two_sample(points[:n_x], points[n_x:], weights, null=null).pvalue
+        for null in ("permutation", "pearson3")
+    )
+    assert smooth == pytest.approx(exact)
+
+
+def test_max_of_a_count_in_steps_and_one_without():
+    """Half a step is taken off where the observed value is one of the steps, and nowhere else."""
+    rng, ratios = np.random.default_rng(1), []
+    for _ in range(12):
+        x, y = rng.normal(size=(40, 3)), 1.3 * rng.normal(size=(25, 3))
+        given = x, y, ce.SpanningTree()
+        smooth = ce.two_sample(*given, statistic="max", null="pearson3").pvalue
+        ratios.append(smooth / ce.two_sample(*given, statistic="max", rng=0).pvalue)
+    assert np.median(ratios) == pytest.approx(1, abs=0.07)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "words"), [(ce.SpanningTree(), "SpanningTree"), (None, "shape")]
+)
+def test_normality_of_what_is_no_matrix(matrix, words):
+    with pytest.raises((TypeError, ValueError), match=rf"{words}.*weights\(distances\)"):
+        ce.normality(matrix, 2, 2)

@@ -59,7 +59,7 @@ class Forest:
         that cannot matter, by Chernoff's bound.
         """
         n, n_x = len(self.below), min(n_x, len(self.below) - n_x)  # which is which does not matter
-        log_all = float(gammaln(n + 1) - gammaln(n_x + 1) - gammaln(n - n_x + 1))
+        log_all = log_choose(n, n_x)
         if count >= self.weight.sum():
             return 0.0
         if count < 0:
@@ -88,6 +88,10 @@ class Forest:
         degree = self.weight.copy()
         np.add.at(degree, self.below[hangs], self.weight[hangs])
         return degree
+
+
+def log_choose(n: int, k: int) -> float:
+    return float(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
 
 
 class _Case:
@@ -144,7 +148,7 @@ class _Case:
 
 
 def forest_of(weights: PairWeights) -> Forest | None:
-    """None where edges go round in circles or have no whole weights, or are too many."""
+    """None where there are cycles, or edges have no whole weights, or are too many."""
     if not isinstance(weights, EdgeList) or not weights.step or weights.n > MOST_POINTS:
         return None
     if weights.total > MOST_EDGES * weights.step:
@@ -191,7 +195,7 @@ def _coefficients(values: Callable[[Floats], Complexes], size: int) -> Floats:
 def _least_circle(probability: Floats, place: int, wrapped: float) -> int:
     """How many steps the shortest circle has on which little else falls on a place."""
     n = len(probability)
-    for circle in range(max(place, n - 1 - place, 1) // 64 + 1, n):
+    for circle in range(1, n):
         others = probability[place % circle :: circle].sum() - probability[place]
         if others <= wrapped:
             return circle

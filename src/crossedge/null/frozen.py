@@ -19,16 +19,15 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from scipy import sparse
-from scipy.special import gammaln
 
-from crossedge.null.forests import forest_of
+from crossedge.null.forests import forest_of, log_choose
 from crossedge.null.moments import label_moments
 from crossedge.statistics.label_moments import Form, LabelMoments
 from crossedge.weights import DenseWeights, EdgeList, PairWeights
 
 Floats = npt.NDArray[np.float64]
 
-SMEARED = 0.4  # of a step: the standard deviation of the rest, from where on steps do not matter
+SMEARED = 0.4  # the standard deviation of the rest, in steps and in that of whole edges
 DRAWS = 8192
 ROUNDING = 1e-9  # of a step
 FEW, MOST_POINTS = 16, 2000  # fewer have an exact law of their own: see strata.py
@@ -80,10 +79,8 @@ class Frozen:
         ]
         if not logs:  # fewer than any labelling has
             logs = [torch.tensor(-math.inf, dtype=torch.float64)]
-        log_one = gammaln([self.n_x + 1, self.whole.n - self.n_x + 1]).sum() - gammaln(
-            self.whole.n + 1
-        )
-        return torch.logsumexp(torch.stack(logs), 0).clamp(float(log_one), 0.0)
+        log_all = log_choose(self.whole.n, self.n_x)
+        return torch.logsumexp(torch.stack(logs), 0).clamp(-log_all, 0.0)
 
 
 def frozen_of(weights: PairWeights, n_x: int) -> Frozen | None:
@@ -99,7 +96,8 @@ def frozen_of(weights: PairWeights, n_x: int) -> Frozen | None:
         return None
     rest, sizes = W - whole, (n_x, n - n_x)
     smears = label_moments(DenseWeights(torch.from_numpy(rest)), *sizes, third=False).law(CROSS)
-    varies = label_moments(edges, *sizes, third=False).law(CROSS).std > 0
-    if not varies or float(smears.std) > SMEARED * edges.step:
+    steps = label_moments(edges, *sizes, third=False).law(CROSS)
+    # where it is hot all deviations are small, and few weights are whole
+    if not smears.std <= SMEARED * min(edges.step, float(steps.std)) or not steps.std > 0:
         return None
     return Frozen(edges, sparse.csr_array(np.where(np.abs(rest) > LOOSE, rest, 0.0)), n_x)

@@ -30,7 +30,7 @@ def normality(weights_matrix: Any, n_x: int, n_y: int) -> Normality:
 
     By Wasserstein's distance, up to a constant that is not known. So the number itself says little,
     but how it changes with temperature, graph and sample size does: it falls as weights gather on
-    few edges, where null="normal" can be trusted; elsewhere take null="pearson3".
+    few edges, where null="normal" errs least.
 
     Parameters
     ----------
