@@ -15,7 +15,6 @@ from crossedge.randomness import Rng
 from crossedge.result import TwoSampleResult
 from crossedge.samples import Samples
 from crossedge.statistics import Statistic
-from crossedge.statistics.label_moments import is_cross_count
 from crossedge.weights import Weights
 
 
@@ -33,11 +32,11 @@ def single_test(
     """If it is to be brief, null_skewness may be NaN where the p-value does not depend on it."""
     pairs = weights.pairs(distances)
     sizes, structure, exact = (samples.n_x, samples.n_y), None, False
-    if null == "pearson3" and statistic.form is not None:
+    if null == "pearson3" and statistic.name != "fisher":
         structure = structure_of(pairs, samples.n_x)
-        if structure.forest is not None:
-            form = statistic.form(label_moments(pairs, *sizes, third=False))
-            exact = is_cross_count(form, statistic.sign)
+        if statistic.form is not None:
+            second = label_moments(pairs, *sizes, third=False)
+            exact = structure.is_exact(second, statistic.form(second), statistic.sign)
     moments = label_moments(
         pairs,
         *sizes,
@@ -68,6 +67,8 @@ def single_test(
         law = law or asymptotic_law(statistic, null, moments)
         law_name = "chi-square" if statistic.name in ("generalized", "fisher") else null
         how = f"{law_name} approximation"
+        if structure is not None and structure.tilted:
+            how = f"{null} by tilted labellings"
         how = "exact distribution over all labellings" if exact else how
     mean, std, skewness = (float(value) for value in law)
     return TwoSampleResult(

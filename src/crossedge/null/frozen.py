@@ -29,7 +29,7 @@ Floats = npt.NDArray[np.float64]
 
 SMEARED = 0.4  # the standard deviation of the rest, in steps and in that of whole edges
 DRAWS = 8192
-ROUNDING = 1e-9  # of a step
+ROUNDING = 1e-8  # of the standard deviation: values that differ by less are equal
 FEW, MOST_POINTS = 16, 2000  # fewer have an exact law of their own: see strata.py
 LOOSE, TINY = 1e-12, 1e-300
 CROSS = Form(-0.5, 0.0)
@@ -64,10 +64,11 @@ class Frozen:
         law, step = self.moments.law(CROSS), self.whole.step
         mean = float(self.moments.total - self.moments.mean_r) / 2
         tilt = float(((a - a.mean()) * b).mean() / max(a.var() * b.var(), TINY))
-        lowest, highest = np.floor((count - np.array([b.max(), b.min()])) / step + ROUNDING)
+        count += ROUNDING * float(law.std)
+        lowest, highest = np.floor((count - np.array([b.max(), b.min()])) / step)
         whole = step * np.arange(lowest, highest + 1)  # below them, B cannot matter
         weight = np.exp(tilt * (whole[:, None] - mean) * (b - b.mean()))
-        share = (weight * (b <= count - whole[:, None] + ROUNDING)).sum(1) / weight.sum(1)
+        share = (weight * (b <= count - whole[:, None])).sum(1) / weight.sum(1)
         share[0] = 1.0
         # sum over a of P(A = a) share_a, by parts
         falls = np.maximum(share - np.append(share[1:], 0.0), 0.0)

@@ -30,7 +30,7 @@ def kinds_of(V: Floats, degree: Floats, form: Form, n_x: int) -> Iterator[Ints]:
     e2, e4 = (mean_label_product(k, n_x, n - n_x) for k in (2, 4))
     of_rows, of_degrees = form.a**2 * max(1 - 2 * e2 + e4, 0.0), form.b**2 * (1 - e2)
     products = of_rows * (V @ V) + of_degrees * np.outer(degree, degree)
-    order = _order(V, np.diag(products))
+    order = order_of_points(V, np.diag(products))
     products = products[np.ix_(order, order)]
     own = np.diag(products)
     apart = np.sqrt(np.maximum(own[:, None] + own - 2 * products, 0.0))
@@ -50,18 +50,44 @@ def kinds_of(V: Floats, degree: Floats, form: Form, n_x: int) -> Iterator[Ints]:
                 break
 
 
-def _order(V: Floats, own: Floats) -> Ints:
+def order_of_points(V: Floats, own: Floats) -> Ints:
     """Points by what they add, most first; ties by what their neighbours add, and theirs.
 
     So that no order of the rows decides, but among points that are alike in all this.
     """
-    value, squares = _rounded(own), V * V
-    squares = squares / max(squares.sum(1).max(), np.finfo(float).tiny)
-    values = [value]
+    values = [_rounded(own)]
+    squares = _squares(V)
     for _ in range(4):
-        value = _rounded(value + squares @ value**2)
-        values.append(value)
+        values.append(_refined(values[-1], squares))
     return np.lexsort([-value for value in reversed(values)])
+
+
+def canonical_order(V: Floats, own: Floats) -> Ints:
+    """An order in which V looks the same, in whatever order its rows are given.
+
+    Of points that are alike one is marked, which one does not matter, and then its neighbours are
+    no longer like those of the others, and so on until no two are alike.
+    """
+    value, squares, n = _rounded(own), _squares(V), len(V)
+    for mark in range(n):
+        for _ in range(4):
+            value = _refined(value, squares)
+        order: Ints = np.argsort(-value, kind="stable")
+        alike = np.flatnonzero(np.diff(value[order]) == 0)
+        if not len(alike):
+            break
+        value[order[alike[0]]] += 1 + mark / n
+    return order
+
+
+def _squares(V: Floats) -> Floats:
+    squares = V * V
+    found: Floats = squares / max(squares.sum(1).max(), np.finfo(float).tiny)
+    return found
+
+
+def _refined(value: Floats, squares: Floats) -> Floats:
+    return _rounded(value + squares @ value**2)
 
 
 def _rounded(values: Floats) -> Floats:

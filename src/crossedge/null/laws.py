@@ -59,9 +59,8 @@ def rounding(statistic: Statistic, moments: LabelMoments, observed: float) -> fl
     if statistic.studentized:
         return 1e-8 * (1 + abs(observed))
     if statistic.form is not None:
-        a, b = form = statistic.form(moments)
-        total, std = abs(float(moments.total)), float(moments.law(form).std)
-        return max(1e-8 * std, 2e-14 * total * (abs(a) + abs(b)))
+        form = statistic.form(moments)
+        return float(moments.law(form).std) * moments.rounding(form)
     return score_rounding(moments) * (1 + 2 * math.sqrt(abs(observed)))
 
 

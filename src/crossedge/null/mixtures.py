@@ -35,18 +35,13 @@ def log_mixture_tail(
     left of the fourth and fifth cumulants of Z is the same for all: both, where the fifth comes out
     near that of a gamma law; else the fourth alone. None where counts explain little.
     """
-    if strata is None:
+    found = _strata_for(strata, moments, form)
+    if found is None:
         return None
     law, excess, fifth = moments.law(form), moments.excess(form), moments.fifth_cumulant(form)
     std = float(law.std)
-    if not std > 0:
-        return None
     scale, step = sign * std / moments.unit, moments.step(form) / std
-    least = (IN_STEPS if step else EXPLAINED) * scale**2
-    found = strata.of(moments.in_t_and_l(form), least)
-    if found is None:
-        return None
-    if found.variance.max() <= (EXACT * scale) ** 2:
+    if is_listed(strata, moments, form):
         mixture = _fit(found, scale, 0.0, 0.0, 0.0)
     elif excess is None or fifth is None:
         return None
@@ -54,11 +49,29 @@ def log_mixture_tail(
         cumulants = sign * float(law.skewness), float(excess), sign * float(fifth)
         mixture = _fit(found, scale, *cumulants)
     # values that are equal but for rounding count
-    rounding = max(1e-6, 4e-14 * abs(float(moments.total)) * (abs(form.a) + abs(form.b)) / std)
+    rounding = max(1e-6, 2 * moments.rounding(form))
     gaps = float(z) - step / 2 - rounding - mixture.mean
     gaps = np.minimum(gaps / np.maximum(mixture.std, 0.01 * rounding), BEYOND)
     tails = mixture.log_tails(gaps) + mixture.log_probability
     return torch.logsumexp(torch.from_numpy(tails), 0).clamp(max=0.0)
+
+
+def is_listed(strata: Stratifications | None, moments: LabelMoments, form: Form) -> bool:
+    """Whether the counts decide: the mixture is then a list of all labellings."""
+    if strata is None or not strata.has_few_kinds:
+        return False
+    found = _strata_for(strata, moments, form)
+    scale = float(moments.law(form).std) / moments.unit
+    return found is not None and bool(found.variance.max() <= (EXACT * scale) ** 2)
+
+
+def _strata_for(strata: Stratifications | None, moments: LabelMoments, form: Form) -> Strata | None:
+    """None where counts explain little."""
+    scale = float(moments.law(form).std) / moments.unit
+    if strata is None or not scale > 0:
+        return None
+    least = (IN_STEPS if moments.step(form) else EXPLAINED) * scale**2
+    return strata.of(moments.in_t_and_l(form), least)
 
 
 @dataclass(frozen=True)

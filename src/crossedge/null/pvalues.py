@@ -21,6 +21,7 @@ from crossedge.statistics.label_moments import (
 
 SMOOTH = ("normal", "pearson3")
 ROUNDING = 1e-6  # of a step
+LOG_RARE = math.log(0.05)  # p-values below this are not left to laws
 
 
 def log_tail(null: str, z: torch.Tensor, skewness: torch.Tensor) -> torch.Tensor:
@@ -39,21 +40,50 @@ def log_form_tail(
     """The same for sign times a form of the within-sums, with all that is known of its law.
 
     For "pearson3", one that moves in steps is taken half a step nearer to its mean, as a continuous
-    one would have to be to have as much in its tail.
+    one would have to be to have as much in its tail. With a structure, tails are not left to laws
+    where p is small, or where these are known to be unsure.
     """
     if null == "normal":
         return log_normal_tail(z)
+    if structure is None or not moments.law(form).std > 0:
+        return _log_cumulant_tail(z, moments, form, sign)
+    if structure.is_exact(moments, form, sign) or not structure.can_tilt:
+        return _log_law_tail(z, moments, form, sign, structure)
+    if structure.is_sure and _log_cumulant_tail(z, moments, form, sign) >= LOG_RARE:
+        tail = _log_law_tail(z, moments, form, sign, structure)
+        if tail >= LOG_RARE:
+            return tail
+    margin = max(moments.rounding(form), moments.step(form) / float(moments.law(form).std) / 2)
+    tilted = structure.tilted_labellings(moments, form, sign)
+    log_p, reached = tilted.log_tail(float(z) - margin)
+    if reached < float(z) - margin:  # how much less there is beyond, the law tells
+        ends = z, z.new_tensor(reached)
+        logs = [float(_log_law_tail(end, moments, form, sign, structure)) for end in ends]
+        log_p += logs[0] - logs[1]
+    return z.new_tensor(min(log_p, 0.0))
+
+
+def _log_law_tail(
+    z: torch.Tensor, moments: LabelMoments, form: Form, sign: int, structure: Structure | None
+) -> torch.Tensor:
+    """Without tilted labellings."""
+    tail = None
     if structure is not None and structure.frozen is not None and is_cross_count(form, sign):
         frozen, of_whole = structure.frozen, structure.of_whole
 
         def log_whole_tail(z: torch.Tensor) -> torch.Tensor:
-            return log_form_tail(null, z, frozen.moments, CROSS, -1, of_whole)
+            return _log_law_tail(z, frozen.moments, CROSS, -1, of_whole)
 
-        return frozen.log_tail(cross_count(z, moments, form, sign), log_whole_tail)
-    if structure is not None:
+        tail = frozen.log_tail(cross_count(z, moments, form, sign), log_whole_tail)
+    elif structure is not None:
         tail = structure.log_tail(z, moments, form, sign)
-        if tail is not None:
-            return tail
+    return _log_cumulant_tail(z, moments, form, sign) if tail is None else tail
+
+
+def _log_cumulant_tail(
+    z: torch.Tensor, moments: LabelMoments, form: Form, sign: int
+) -> torch.Tensor:
+    """By as many moments as are known."""
     law, excess, fifth = moments.law(form), moments.excess(form), moments.fifth_cumulant(form)
     step = moments.step(form) / torch.where(law.std > 0, law.std, 1.0)
     z, skewness = z - step / 2, sign * law.skewness
@@ -92,13 +122,15 @@ def smooth_pvalue(
     # max: 1 - P(neither is as large), by the two being nearly independent
 
     def log_above(form: Form, side: int) -> torch.Tensor:
-        """That side times its z-score is as large: half a step before the first that is."""
+        """That side times its z-score is as large: in steps, from the first that is."""
         law, evidence = moments.law(form), value
-        step = moments.step(form) / float(law.std.detach())
-        if null == "pearson3" and step:
+        step = moments.step(form) / float(law.std.detach()) if null == "pearson3" else 0.0
+        if step:
             own = side * zscore(x, y, moments, form)
-            evidence = own + step * (torch.ceil((value - own) / step - ROUNDING) - 0.5)
-        return log_tail(null, evidence, side * law.skewness)
+            evidence = own + step * torch.ceil((value - own) / step - ROUNDING)
+        if structure is not None:
+            return log_form_tail(null, evidence, moments, form, side, structure)
+        return log_tail(null, evidence - step / 2, side * law.skewness)
 
     logs = []
     if varies[0]:

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from scipy.special import gammaln
 
-from crossedge.null.kinds import Floats, Ints, counts_of, kinds_of
+from crossedge.null.kinds import MOST_KINDS, Floats, Ints, counts_of, kinds_of
 from crossedge.null.moments import unit_of, without_row_effects
 from crossedge.statistics.label_moments import Form, mean_label_product
 from crossedge.weights import PairWeights
@@ -46,6 +46,14 @@ class Stratifications:
         W = self.weights.dense().detach() / unit_of(self.weights)
         V, degree = without_row_effects(W)
         return V.numpy(), degree.numpy()
+
+    @cached_property
+    def has_few_kinds(self) -> bool:
+        """Whether so few rows of the weights differ that kinds of points may decide."""
+        V, degree = self.parts
+        size = np.abs(V).sum(1) + np.abs(degree)
+        size = np.sort(size) / max(size.max(), np.finfo(float).tiny)
+        return 1 + int((np.diff(size) > 1e-9).sum()) <= MOST_KINDS
 
     def of(self, form: Form, least: float) -> Strata | None:
         """None where the variance of the mean is below the least that is worth the while."""

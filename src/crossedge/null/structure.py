@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+import numpy as np
 import torch
 
 from crossedge.null.forests import Forest, forest_of, log_count_tail
 from crossedge.null.frozen import Frozen, frozen_of
-from crossedge.null.mixtures import log_mixture_tail
+from crossedge.null.kinds import canonical_order
+from crossedge.null.mixtures import is_listed, log_mixture_tail
 from crossedge.null.strata import Stratifications, strata_of
-from crossedge.statistics.label_moments import Form, LabelMoments
+from crossedge.null.tilted import TiltedLabellings
+from crossedge.statistics.label_moments import Form, LabelMoments, is_cross_count
 from crossedge.weights import PairWeights
+
+MOST_TILTED = 256  # points, up to which tilted labellings are cheap; laws err little above
+FEW = 8  # points of a sample, whose labellings are too few for any law
 
 
 @dataclass(frozen=True)
@@ -22,6 +28,25 @@ class Structure:
     strata: Stratifications | None = None
     frozen: Frozen | None = None
     of_whole: Structure | None = None  # that of the whole edges
+    tilted: dict[tuple[Form, int], TiltedLabellings] = field(default_factory=dict)
+
+    def is_exact(self, moments: LabelMoments, form: Form, sign: int) -> bool:
+        """Whether `log_tail` goes through all labellings, in one way or the other."""
+        if self.forest is not None and is_cross_count(form, sign):
+            return True
+        return is_listed(self.strata, moments, form)
+
+    @property
+    def can_tilt(self) -> bool:
+        return self.strata is not None and self.strata.weights.n <= MOST_TILTED
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether laws are good to a few percent at least where p is not small."""
+        if self.strata is None:
+            return True
+        n, n_x = self.strata.weights.n, self.strata.n_x
+        return self.frozen is None and min(n_x, n - n_x) >= FEW
 
     def log_tail(
         self, z: torch.Tensor, moments: LabelMoments, form: Form, sign: int
@@ -32,6 +57,23 @@ class Structure:
         """
         exact = log_count_tail(z, self.forest, moments, form, sign)
         return log_mixture_tail(z, self.strata, moments, form, sign) if exact is None else exact
+
+    def tilted_labellings(self, moments: LabelMoments, form: Form, sign: int) -> TiltedLabellings:
+        """Of sign Z."""
+        if (form, sign) not in self.tilted:
+            assert self.strata is not None
+            V, degree = self.strata.parts
+            law, excess = moments.law(form), moments.excess(form)
+            known = [1.0, 0.0, 1.0, sign * float(law.skewness)]
+            known += [] if excess is None else [3 + float(excess)]
+            a, b = moments.in_t_and_l(form)
+            scale = sign * moments.unit / float(law.std)
+            A, c = scale * a * V, scale * b * degree
+            # neither the order of points nor that of samples decides
+            order = canonical_order(A, (A**2).sum(1) + c**2)
+            A, c = A[np.ix_(order, order)], c[order]
+            self.tilted[form, sign] = TiltedLabellings(A, c, moments.n_x, np.array(known))
+        return self.tilted[form, sign]
 
 
 def structure_of(weights: PairWeights, n_x: int) -> Structure:

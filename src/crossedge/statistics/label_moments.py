@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb, perm
@@ -102,6 +103,11 @@ class LabelMoments:
         if form.a and form.b:
             return 0.0
         return abs(form.a) * self.step_r + abs(form.b) * self.step_l
+
+    def rounding(self, form: Form) -> float:
+        """How far z-scores of a form that ought to be equal may differ."""
+        noise = 2e-14 * abs(float(self.total)) * (abs(form.a) + abs(form.b))
+        return max(1e-8, noise / max(float(self.law(form).std), sys.float_info.min))
 
     def excess(self, form: Form) -> torch.Tensor | None:
         """The excess kurtosis of a form in T or in R alone, where the fourth moment is known."""
