@@ -9,6 +9,7 @@ import torch
 
 import crossedge as ce
 from crossedge.distances import matrix_distances
+from crossedge.null.canonical import canonical_order
 from crossedge.null.moments import label_moments
 from crossedge.null.pvalues import log_form_tail
 from crossedge.null.structure import structure_of
@@ -162,3 +163,20 @@ def test_log_pvalues_fall_on_and_on():
     assert np.isfinite(found).all()
     assert (np.diff(found) < 0).all()
     assert (np.diff(found) > -12).all()  # no jump
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("equal_parts", [1, 4])
+def test_a_matrix_looks_the_same_in_its_canonical_order(seed, equal_parts):
+    """Also where parts of a graph are alike, or points inside of one."""
+    rng = np.random.default_rng(seed)
+    part = (rng.random((9, 9)) < 0.3).astype(float)
+    part = np.triu(part, 1) + np.triu(part, 1).T
+    A = np.kron(np.eye(equal_parts), part)
+    c = A.sum(1)
+    shuffle = rng.permutation(len(A))
+    B, d = A[np.ix_(shuffle, shuffle)], c[shuffle]
+    first, second = canonical_order(A, c), canonical_order(B, d)
+    assert sorted(first) == list(range(len(A)))
+    np.testing.assert_array_equal(A[np.ix_(first, first)], B[np.ix_(second, second)])
+    np.testing.assert_array_equal(c[first], d[second])

@@ -62,7 +62,7 @@ def two_sample(
         and ten million), or compare with a law that has the exact mean and variance over all
         labellings: the normal (for "generalized", chi-square, which fits classical graphs only), or
         a gamma law with the exact skewness as well ("cross", "weighted" and "mmd", up to 4,000
-        points: also the exact fourth moment; up to 2,000, the fifth cumulant). Up to 256 points,
+        points: also the exact fourth moment; up to 2,000, the fifth cumulant). Up to 500 points,
         p-values below 0.05 by "pearson3" are not left to a law, but estimated to a few percent from
         labellings tilted towards what was observed, always the same ones. For "cross" on
         classical trees and 1-nearest neighbours without ties, up to 2,000 points, "pearson3" is not

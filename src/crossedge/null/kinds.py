@@ -55,39 +55,13 @@ def order_of_points(V: Floats, own: Floats) -> Ints:
 
     So that no order of the rows decides, but among points that are alike in all this.
     """
-    values = [_rounded(own)]
-    squares = _squares(V)
+    value, squares = _rounded(own), V * V
+    squares = squares / max(squares.sum(1).max(), np.finfo(float).tiny)
+    values = [value]
     for _ in range(4):
-        values.append(_refined(values[-1], squares))
+        value = _rounded(value + squares @ value**2)
+        values.append(value)
     return np.lexsort([-value for value in reversed(values)])
-
-
-def canonical_order(V: Floats, own: Floats) -> Ints:
-    """An order in which V looks the same, in whatever order its rows are given.
-
-    Of points that are alike one is marked, which one does not matter, and then its neighbours are
-    no longer like those of the others, and so on until no two are alike.
-    """
-    value, squares, n = _rounded(own), _squares(V), len(V)
-    for mark in range(n):
-        for _ in range(4):
-            value = _refined(value, squares)
-        order: Ints = np.argsort(-value, kind="stable")
-        alike = np.flatnonzero(np.diff(value[order]) == 0)
-        if not len(alike):
-            break
-        value[order[alike[0]]] += 1 + mark / n
-    return order
-
-
-def _squares(V: Floats) -> Floats:
-    squares = V * V
-    found: Floats = squares / max(squares.sum(1).max(), np.finfo(float).tiny)
-    return found
-
-
-def _refined(value: Floats, squares: Floats) -> Floats:
-    return _rounded(value + squares @ value**2)
 
 
 def _rounded(values: Floats) -> Floats:

@@ -9,14 +9,13 @@ import torch
 
 from crossedge.null.forests import Forest, forest_of, log_count_tail
 from crossedge.null.frozen import Frozen, frozen_of
-from crossedge.null.kinds import canonical_order
 from crossedge.null.mixtures import is_listed, log_mixture_tail
 from crossedge.null.strata import Stratifications, strata_of
 from crossedge.null.tilted import TiltedLabellings
 from crossedge.statistics.label_moments import Form, LabelMoments, is_cross_count
 from crossedge.weights import PairWeights
 
-MOST_TILTED = 256  # points, up to which tilted labellings are cheap; laws err little above
+MOST_TILTED = 500  # points, up to which tilted labellings are cheap; laws err little above
 FEW = 8  # points of a sample, whose labellings are too few for any law
 
 
@@ -68,11 +67,9 @@ class Structure:
             known += [] if excess is None else [3 + float(excess)]
             a, b = moments.in_t_and_l(form)
             scale = sign * moments.unit / float(law.std)
-            A, c = scale * a * V, scale * b * degree
-            # neither the order of points nor that of samples decides
-            order = canonical_order(A, (A**2).sum(1) + c**2)
-            A, c = A[np.ix_(order, order)], c[order]
-            self.tilted[form, sign] = TiltedLabellings(A, c, moments.n_x, np.array(known))
+            self.tilted[form, sign] = TiltedLabellings(
+                scale * a * V, scale * b * degree, moments.n_x, np.array(known)
+            )
         return self.tilted[form, sign]
 
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import logsumexp
 
+from crossedge.null.canonical import canonical_order
 from crossedge.numerics.bit_counters import LANES
 from crossedge.numerics.dense_within import spread
 from crossedge.numerics.exchanges import run_chains
@@ -27,6 +28,7 @@ Floats = npt.NDArray[np.float64]
 
 BLOCKS = 64  # of labellings without a tilt
 CHAINS, TOGETHER = 4096, 64
+MANY = 200  # points, from which on half as many have to do
 LOOKS = 4  # at each chain, for each tilt
 SWEEPS, MOST_PROPOSALS = 3, 150  # for each point in x, and for all, before a look
 ALIKE = 0.35  # to what share the labellings of one tilt, weighted for the next, amount
@@ -44,15 +46,19 @@ class TiltedLabellings:
 
     def __init__(self, A: Floats, c: Floats, n_x: int, moments: Floats) -> None:
         n = len(A)
-        if 2 * n_x > n:  # label the smaller sample
+        # neither the order of the samples nor that of points decides
+        if 2 * n_x > n:
             n_x, c = n - n_x, -c
+        order = canonical_order(A, c)
+        A, c = A[np.ix_(order, order)], c[order]
         self.A, self.n_x, self.moments = np.ascontiguousarray(A), n_x, moments
+        self.chains = CHAINS if n <= MANY else CHAINS // 2
         digits, values, stand = coin_digits(n, n_x), [], []
-        for block in range(BLOCKS):
+        for block in range(BLOCKS * self.chains // CHAINS):
             s = 2 * spread(draw_labellings(KEY, block, n, n_x, digits)) - 1
             field = self.A @ s + c[:, None]
             values.append((s * (field + c[:, None])).sum(0) / 2)
-            if block * LANES < 2 * CHAINS:
+            if block * LANES < 2 * self.chains:
                 stand.append((np.argsort(-s, axis=0, kind="stable").T, field.T, values[-1]))
         self.tilts, self.seen = [0.0], [np.concatenate(values)]
         # chains stand at labellings of the last tilt
@@ -89,7 +95,7 @@ class TiltedLabellings:
             return False
         more = brentq(surplus, 0.0, STEEPEST, rtol=1e-6)
         ends = np.cumsum(np.exp(more * behind))
-        chosen = np.searchsorted(ends, (np.arange(CHAINS) + 0.5) / CHAINS * ends[-1])
+        chosen = np.searchsorted(ends, (np.arange(self.chains) + 0.5) / self.chains * ends[-1])
         stand = self.order, self.field, self.value
         order, field, value = (np.ascontiguousarray(one[chosen]) for one in stand)
         tilt, proposals = self.tilts[-1] + more, min(SWEEPS * self.n_x, MOST_PROPOSALS)
@@ -101,7 +107,7 @@ class TiltedLabellings:
             run_chains(self.A, tilt, self.n_x, *arrays, proposals, KEY, first + start)
             return seen[1:].ravel()  # the first look is for those chosen twice to part
 
-        found = in_threads(run, range(0, CHAINS, TOGETHER))
+        found = in_threads(run, range(0, self.chains, TOGETHER))
         self.order, self.field, self.value = order, field, value
         self.tilts.append(tilt)
         self.seen.append(np.concatenate(found))
