@@ -19,15 +19,13 @@ from crossedge.null.permutations import permute
 from crossedge.statistics import STATISTICS
 
 GRAPHS = [
-    *[(ce.SpanningTree, t) for t in (0.0, 0.1, 0.3, 1.0)],
-    *[(lambda t: ce.NearestNeighbours(3, t), t) for t in (0.0, 0.1, 0.3, 1.0)],
+    *[(ce.SpanningTree, t) for t in (0.1, 1.0)],
+    *[(lambda t: ce.NearestNeighbours(3, t), t) for t in (0.0, 0.1, 1.0)],
     *[(lambda t: ce.NearestNeighbours(1, t), t) for t in (0.1, 1.0)],
 ]
 
 COLD = [
-    (family, t)
-    for family in (GRAPHS[0][0], GRAPHS[4][0], GRAPHS[8][0])
-    for t in (1e-5, 1e-4, 3e-4, 1e-3)
+    (family, t) for family in (GRAPHS[0][0], GRAPHS[2][0], GRAPHS[5][0]) for t in (1e-4, 3e-4, 1e-3)
 ]
 
 

@@ -180,3 +180,26 @@ def test_a_matrix_looks_the_same_in_its_canonical_order(seed, equal_parts):
     assert sorted(first) == list(range(len(A)))
     np.testing.assert_array_equal(A[np.ix_(first, first)], B[np.ix_(second, second)])
     np.testing.assert_array_equal(c[first], d[second])
+
+
+@pytest.mark.parametrize("statistic", ["cross", "weighted", "max", "fisher"])
+@pytest.mark.parametrize(("n_x", "n_y"), [(3, 30), (30, 3), (1, 40), (8, 9)])
+def test_few_labellings_are_all_visited(n_x, n_y, statistic):
+    rng = np.random.default_rng(0)
+    given = rng.normal(size=(n_x, 2)) + 3, rng.normal(size=(n_y, 2)), ce.SpanningTree(0.5)
+    found = ce.two_sample(*given, statistic=statistic, null="pearson3")
+    drawn = ce.two_sample(*given, statistic=statistic, n_resamples=100_000)
+    assert (found.pvalue, found.method) == (drawn.pvalue, drawn.method)
+    assert f"all {math.comb(n_x + n_y, n_x):,} labellings" in found.method
+
+
+@pytest.mark.parametrize(
+    "weights", [ce.SpanningTree(0.3), ce.NearestNeighbours(5), ce.GaussianKernel(1.0)]
+)
+@pytest.mark.parametrize(("n_x", "n_y"), [(20, 20), (12, 28)])
+def test_no_pvalue_is_below_that_of_a_single_labelling(weights, n_x, n_y):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(n_x, 2)) + 50, rng.normal(size=(n_y, 2))
+    found = ce.two_sample(x, y, weights, null="pearson3")
+    least = -math.log(math.comb(n_x + n_y, n_x)) + (math.log(2) if n_x == n_y else 0)
+    assert least - 1e-9 <= found.log_pvalue < least + 5

@@ -59,8 +59,7 @@ def rounding(statistic: Statistic, moments: LabelMoments, observed: float) -> fl
     if statistic.studentized:
         return 1e-8 * (1 + abs(observed))
     if statistic.form is not None:
-        form = statistic.form(moments)
-        return float(moments.law(form).std) * moments.rounding(form)
+        return moments.rounding(statistic.form(moments))
     return score_rounding(moments) * (1 + 2 * math.sqrt(abs(observed)))
 
 

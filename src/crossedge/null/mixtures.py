@@ -49,7 +49,7 @@ def log_mixture_tail(
         cumulants = sign * float(law.skewness), float(excess), sign * float(fifth)
         mixture = _fit(found, scale, *cumulants)
     # values that are equal but for rounding count
-    rounding = max(1e-6, 2 * moments.rounding(form))
+    rounding = max(1e-6, 2 * moments.rounding(form) / std)
     gaps = float(z) - step / 2 - rounding - mixture.mean
     gaps = np.minimum(gaps / np.maximum(mixture.std, 0.01 * rounding), BEYOND)
     tails = mixture.log_tails(gaps) + mixture.log_probability

@@ -61,7 +61,7 @@ class Labellings:
         self.n, self.key = n, random_key(rng)
         self.fewer = min(n_x, n - n_x)  # label the smaller sample
         self.inverted = self.fewer < n_x
-        self.exact = _labellings_up_to(n, self.fewer, min(n_resamples, MOST))
+        self.exact = labellings_up_to(n, self.fewer, min(n_resamples, MOST))
         self.count = comb(n, self.fewer) if self.exact else n_resamples
         self.blocks = -(-self.count // LANES)
         if self.exact:
@@ -133,7 +133,7 @@ def relabel(
     return WithinSums(torch.cat(x), torch.cat(y), torch.cat(deviation) if studentized else None)
 
 
-def _labellings_up_to(n: int, n_x: int, limit: int) -> bool:
+def labellings_up_to(n: int, n_x: int, limit: int) -> bool:
     """Whether there are at most so many labellings, without the huge number itself."""
     count = 1
     for chosen in range(n_x):

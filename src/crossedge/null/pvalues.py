@@ -6,6 +6,7 @@ import math
 
 import torch
 
+from crossedge.null.forests import log_choose
 from crossedge.null.frozen import CROSS
 from crossedge.null.structure import Structure
 from crossedge.numerics.saddlepoint import log_five_cumulant_tail
@@ -21,7 +22,7 @@ from crossedge.statistics.label_moments import (
 
 SMOOTH = ("normal", "pearson3")
 ROUNDING = 1e-6  # of a step
-LOG_RARE = math.log(0.05)  # p-values below this are not left to laws
+LOG_RARE = math.log(0.25)  # p-values below this are not left to laws
 
 
 def log_tail(null: str, z: torch.Tensor, skewness: torch.Tensor) -> torch.Tensor:
@@ -49,11 +50,11 @@ def log_form_tail(
         return _log_cumulant_tail(z, moments, form, sign)
     if structure.is_exact(moments, form, sign) or not structure.can_tilt:
         return _log_law_tail(z, moments, form, sign, structure)
-    if structure.is_sure and _log_cumulant_tail(z, moments, form, sign) >= LOG_RARE:
+    if structure.is_sure(moments, form) and _log_cumulant_tail(z, moments, form, sign) >= LOG_RARE:
         tail = _log_law_tail(z, moments, form, sign, structure)
         if tail >= LOG_RARE:
             return tail
-    margin = max(moments.rounding(form), moments.step(form) / float(moments.law(form).std) / 2)
+    margin = max(moments.rounding(form), moments.step(form) / 2) / float(moments.law(form).std)
     tilted = structure.tilted_labellings(moments, form, sign)
     log_p, reached = tilted.log_tail(float(z) - margin)
     if reached < float(z) - margin:  # how much less there is beyond, the law tells
@@ -110,6 +111,8 @@ def smooth_pvalue(
         form, sign = statistic.form(moments), statistic.sign
         z = sign * zscore(x, y, moments, form)
         tail = log_form_tail(null, z, moments, form, sign, structure)
+        if structure is not None:
+            tail = tail.clamp(min=_log_least(moments, form.b == 0))
         return torch.where(moments.law(form).std > 0, tail, torch.zeros_like(tail))
     forms = moments.weighted, moments.difference
     laws = [moments.law(form) for form in forms]
@@ -119,7 +122,7 @@ def smooth_pvalue(
         return _log_chi_square_tail(value, sum(varies))
     if statistic.name == "fisher":
         return _log_chi_square_tail(value, 2 * sum(varies))
-    # max: 1 - P(neither is as large), by the two being nearly independent
+    # max: P(one or the other is as large)
 
     def log_above(form: Form, side: int) -> torch.Tensor:
         """That side times its z-score is as large: in steps, from the first that is."""
@@ -142,8 +145,20 @@ def smooth_pvalue(
         return 0 * value
     if len(logs) == 1:
         return logs[0]
+    if structure is not None and structure.can_tilt:
+        share = structure.share_of_both(float(value), moments)
+        either = torch.logaddexp(*logs)
+        either = either + torch.log1p(-share / torch.exp(either)) if share else either
+        return either.clamp(_log_least(moments, True), 0.0)
+    # they are nearly independent
     rest = torch.log1p(-torch.exp(logs[0]).clamp(max=1 - 1e-16))
     return torch.logaddexp(logs[0], logs[1] + rest).clamp(max=0.0)
+
+
+def _log_least(moments: LabelMoments, mirrored: bool) -> float:
+    """At least one labelling is as extreme, and its mirror image if that has the same value."""
+    ways = 2 if mirrored and moments.n_x == moments.n_y else 1
+    return math.log(ways) - log_choose(moments.n_x + moments.n_y, moments.n_x)
 
 
 def check_law(statistic: Statistic, law: object, argument: str) -> None:
@@ -161,7 +176,7 @@ def check_law(statistic: Statistic, law: object, argument: str) -> None:
     if law == "pearson3" and statistic.name == "generalized":
         raise ValueError(
             f"{argument}='pearson3' does not go with statistic='generalized', which is not linear "
-            f"in the edge counts: choose {argument}='normal' (chi-square), or statistic='fisher'"
+            f"in the edge counts: choose {argument}='normal' (chi-square), or statistic='max'"
         )
 
 

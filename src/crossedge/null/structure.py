@@ -16,6 +16,7 @@ from crossedge.statistics.label_moments import Form, LabelMoments, is_cross_coun
 from crossedge.weights import PairWeights
 
 MOST_TILTED = 500  # points, up to which tilted labellings are cheap; laws err little above
+SAME = 1e-8  # z-scores that differ by less
 FEW = 8  # points of a sample, whose labellings are too few for any law
 
 
@@ -39,13 +40,10 @@ class Structure:
     def can_tilt(self) -> bool:
         return self.strata is not None and self.strata.weights.n <= MOST_TILTED
 
-    @property
-    def is_sure(self) -> bool:
+    def is_sure(self, moments: LabelMoments, form: Form) -> bool:
         """Whether laws are good to a few percent at least where p is not small."""
-        if self.strata is None:
-            return True
-        n, n_x = self.strata.weights.n, self.strata.n_x
-        return self.frozen is None and min(n_x, n - n_x) >= FEW
+        enough = min(moments.n_x, moments.n_y) >= FEW
+        return enough and self.frozen is None and moments.excess(form) is not None
 
     def log_tail(
         self, z: torch.Tensor, moments: LabelMoments, form: Form, sign: int
@@ -56,6 +54,14 @@ class Structure:
         """
         exact = log_count_tail(z, self.forest, moments, form, sign)
         return log_mixture_tail(z, self.strata, moments, form, sign) if exact is None else exact
+
+    def share_of_both(self, value: float, moments: LabelMoments) -> float:
+        """How often the weighted count and the size of the difference have such z-scores."""
+        assert self.strata is not None
+        law = moments.law(moments.difference)
+        other = moments.difference.b * self.strata.parts[1] * (moments.unit / float(law.std))
+        tilted = self.tilted_labellings(moments, moments.weighted, 1)
+        return tilted.share_of_both(value - SAME, other)
 
     def tilted_labellings(self, moments: LabelMoments, form: Form, sign: int) -> TiltedLabellings:
         """Of sign Z."""

@@ -11,6 +11,7 @@ known: what the weights miss of them is made good by regression.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +31,7 @@ BLOCKS = 64  # of labellings without a tilt
 CHAINS, TOGETHER = 4096, 64
 MANY = 200  # points, from which on half as many have to do
 LOOKS = 4  # at each chain, for each tilt
-SWEEPS, MOST_PROPOSALS = 3, 150  # for each point in x, and for all, before a look
+PROPOSALS = 150  # before each look
 ALIKE = 0.35  # to what share the labellings of one tilt, weighted for the next, amount
 MOST_TILTS, STEEPEST = 8, 1e3
 ENOUGH = 100  # labellings beyond a value, to tell how rare it is
@@ -49,13 +50,13 @@ class TiltedLabellings:
         # neither the order of the samples nor that of points decides
         if 2 * n_x > n:
             n_x, c = n - n_x, -c
-        order = canonical_order(A, c)
-        A, c = A[np.ix_(order, order)], c[order]
+        self.points = canonical_order(A, c)
+        A, c = A[np.ix_(self.points, self.points)], c[self.points]
         self.A, self.n_x, self.moments = np.ascontiguousarray(A), n_x, moments
+        self.fell_short = False  # whether a value was out of reach
         self.chains = CHAINS if n <= MANY else CHAINS // 2
-        digits, values, stand = coin_digits(n, n_x), [], []
-        for block in range(BLOCKS * self.chains // CHAINS):
-            s = 2 * spread(draw_labellings(KEY, block, n, n_x, digits)) - 1
+        values, stand = [], []
+        for block, s in enumerate(self._random_labellings()):
             field = self.A @ s + c[:, None]
             values.append((s * (field + c[:, None])).sum(0) / 2)
             if block * LANES < 2 * self.chains:
@@ -73,7 +74,9 @@ class TiltedLabellings:
         far = [bool(values.mean() >= z) for values in self.seen]
         used = far.index(True) + 1 if any(far) else len(far)
         values, tilts = np.concatenate(self.seen[:used]), np.array(self.tilts[:used])
-        z = min(z, float(np.partition(values, -ENOUGH)[-ENOUGH]))
+        last = float(np.partition(values, -ENOUGH)[-ENOUGH])
+        self.fell_short |= z > last
+        z = min(z, last)
         log_weight = -_log_mixture(values, tilts, *_factors(tilts, self.seen[:used]))
         beyond = values >= z
         log_p = float(logsumexp(log_weight[beyond]))
@@ -82,6 +85,19 @@ class TiltedLabellings:
         slope = np.linalg.lstsq(weight[:, None] * powers, scaled, rcond=None)[0]
         more = float((self.moments - weight @ powers) @ slope)  # relative to p
         return log_p + math.log1p(max(more, -0.5)), z
+
+    def share_of_both(self, z: float, other: Floats) -> float:
+        """How often Q >= z and |other's| >= z, of labellings without a tilt."""
+        other = other[self.points]
+        sizes = np.concatenate([np.abs(other @ s) for s in self._random_labellings()])
+        return float(((self.seen[0] >= z) & (sizes >= z)).mean())
+
+    def _random_labellings(self) -> Iterator[Floats]:
+        """(n, LANES) labels at a time."""
+        n = len(self.A)
+        digits = coin_digits(n, self.n_x)
+        for block in range(BLOCKS * self.chains // CHAINS):
+            yield 2 * spread(draw_labellings(KEY, block, n, self.n_x, digits)) - 1
 
     def _climb(self) -> bool:
         """Whether there is another tilt, or the labellings are all alike."""
@@ -98,7 +114,7 @@ class TiltedLabellings:
         chosen = np.searchsorted(ends, (np.arange(self.chains) + 0.5) / self.chains * ends[-1])
         stand = self.order, self.field, self.value
         order, field, value = (np.ascontiguousarray(one[chosen]) for one in stand)
-        tilt, proposals = self.tilts[-1] + more, min(SWEEPS * self.n_x, MOST_PROPOSALS)
+        tilt, proposals = self.tilts[-1] + more, PROPOSALS
         first = len(self.tilts) * CHAINS
 
         def run(start: int) -> Floats:

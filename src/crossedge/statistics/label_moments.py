@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb, perm
@@ -105,9 +104,9 @@ class LabelMoments:
         return abs(form.a) * self.step_r + abs(form.b) * self.step_l
 
     def rounding(self, form: Form) -> float:
-        """How far z-scores of a form that ought to be equal may differ."""
+        """How far values of a form that ought to be equal may differ."""
         noise = 2e-14 * abs(float(self.total)) * (abs(form.a) + abs(form.b))
-        return max(1e-8, noise / max(float(self.law(form).std), sys.float_info.min))
+        return max(1e-8 * float(self.law(form).std), noise)
 
     def excess(self, form: Form) -> torch.Tensor | None:
         """The excess kurtosis of a form in T or in R alone, where the fourth moment is known."""

@@ -73,7 +73,8 @@ class EdgeList:
     @cached_property
     def is_count(self) -> bool:
         """Whether every atom is a point and every weight a whole number."""
-        return len(self.sizes) == self.n and bool((self.weight == np.rint(self.weight)).all())
+        whole = (self.weight == np.rint(self.weight)) & (np.abs(self.weight) < 2**53)
+        return len(self.sizes) == self.n and bool(whole.all())
 
     @cached_property
     def step(self) -> float:
