@@ -203,3 +203,64 @@ def test_no_pvalue_is_below_that_of_a_single_labelling(weights, n_x, n_y):
     found = ce.two_sample(x, y, weights, null="pearson3")
     least = -math.log(math.comb(n_x + n_y, n_x)) + (math.log(2) if n_x == n_y else 0)
     assert least - 1e-9 <= found.log_pvalue < least + 5
+
+
+def hub(n):
+    """Points on a sphere, nearly, and its centre, next to all of them."""
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(n, 30))
+    points *= (1 + 0.01 * rng.random((n, 1))) / np.linalg.norm(points, axis=1, keepdims=True)
+    points[0] = 0
+    return points
+
+
+@pytest.mark.parametrize("n_x", [25, 10])
+@pytest.mark.parametrize("weights", [ce.SpanningTree(0.3), ce.NearestNeighbours(5)])
+def test_max_where_one_point_decides(weights, n_x):
+    """The law of R_x - R_y, whose fourth moment is not known, was off by a factor of two."""
+    points, rng = hub(50), np.random.default_rng(1)
+    for _ in range(2):
+        order = rng.permutation(50)
+        given = points[order[:n_x]], points[order[n_x:]], weights
+        found = ce.two_sample(*given, statistic="max", null="pearson3").pvalue
+        drawn = ce.two_sample(*given, statistic="max", n_resamples=100_000, rng=0).pvalue
+        assert found == pytest.approx(drawn, rel=0.03 + 3 / math.sqrt(100_000 * drawn))
+
+
+def test_max_where_both_parts_are_large_together():
+    """Taken as independent, they gave a p-value too large by 15%."""
+    rng = np.random.default_rng(1)
+    points = rng.normal(size=(40, 5))
+    points[:8] *= 0.02
+    ratios = []
+    for _ in range(10):
+        order = rng.permutation(40)
+        given = points[order[:20]], points[order[20:]], ce.NearestNeighbours(3, 0.5)
+        drawn = ce.two_sample(*given, statistic="max", n_resamples=50_000, rng=0).pvalue
+        if drawn < 0.3:
+            found = ce.two_sample(*given, statistic="max", null="pearson3").pvalue
+            ratios.append(found / drawn)
+    assert len(ratios) >= 2
+    np.testing.assert_allclose(ratios, 1, atol=0.06)
+
+
+@pytest.mark.parametrize("null", ["permutation", "pearson3"])
+@pytest.mark.parametrize(
+    "weights", [ce.SpanningTree(0.3), ce.NearestNeighbours(3, 0.5), ce.GaussianKernel()]
+)
+@pytest.mark.parametrize("n", [12, 24])
+def test_points_at_equal_distances_say_nothing(weights, null, n):
+    points = np.eye(n)
+    assert ce.two_sample(points[: n // 2 - 1], points[n // 2 - 1 :], weights, null=null).pvalue == 1
+
+
+def test_an_energy_distance_with_an_outlier():
+    rng = np.random.default_rng(3)
+    points = rng.normal(size=(40, 2))
+    points[0] = [30, 0]
+    for _ in range(3):
+        order = rng.permutation(40)
+        given = points[order[:8]], points[order[8:]], ce.EnergyKernel()
+        found = ce.two_sample(*given, null="pearson3").pvalue
+        drawn = ce.two_sample(*given, n_resamples=100_000, rng=0).pvalue
+        assert found == pytest.approx(drawn, rel=0.03 + 3 / math.sqrt(100_000 * drawn))

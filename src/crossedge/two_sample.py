@@ -63,11 +63,11 @@ def two_sample(
         labellings: the normal (for "generalized", chi-square, which fits classical graphs only), or
         a gamma law with the exact skewness as well ("cross", "weighted" and "mmd", up to 4,000
         points: also the exact fourth moment; up to 2,000, the fifth cumulant). Up to 500 points,
-        p-values below 0.05 by "pearson3" are not left to a law, but estimated to a few percent, as
-        far as to 1e-8 or so, from labellings tilted towards what was observed, always the same
+        p-values below 0.25 by "pearson3" are not left to a law, but estimated to a few percent, as
+        far as to 1e-7 or so, from labellings tilted towards what was observed, always the same
         ones; with fewer than eight points in a sample, and at temperatures near 0, other p-values
         too. It is no approximation, but the distribution over all labellings, if these are at most
-        100,000, and for "cross" on classical trees and 1-nearest neighbours without ties, up to
+        a million, and for "cross" on classical trees and 1-nearest neighbours without ties, up to
         2,000 points. `method` in the result tells which it was. "generalized" has no
         "pearson3", "fisher" has only that (as chi-square, up to three times too small: take
         permutations), and "mmd_ratio" has neither.

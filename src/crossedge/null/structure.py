@@ -17,6 +17,7 @@ from crossedge.weights import PairWeights
 
 MOST_TILTED = 500  # points, up to which tilted labellings are cheap; laws err little above
 SAME = 1e-8  # z-scores that differ by less
+TAME = 20.0  # excess kurtosis, up to which sums of third and fourth powers can be relied on
 FEW = 8  # points of a sample, whose labellings are too few for any law
 
 
@@ -69,8 +70,9 @@ class Structure:
             assert self.strata is not None
             V, degree = self.strata.parts
             law, excess = moments.law(form), moments.excess(form)
-            known = [1.0, 0.0, 1.0, sign * float(law.skewness)]
-            known += [] if excess is None else [3 + float(excess)]
+            known = [1.0, 0.0, 1.0]
+            if excess is not None and excess < TAME:
+                known += [sign * float(law.skewness), 3 + float(excess)]
             a, b = moments.in_t_and_l(form)
             scale = sign * moments.unit / float(law.std)
             self.tilted[form, sign] = TiltedLabellings(
