@@ -34,6 +34,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/learning.py
 
 calibration: $(READY)
+	$(BIN)/python benchmarks/tilted.py
 	$(BIN)/python benchmarks/calibration.py
 
 power: $(READY)
