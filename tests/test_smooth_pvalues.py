@@ -329,7 +329,7 @@ def test_three_points_have_three_labellings(weights, n_x):
 def test_max_of_a_count_in_steps_and_one_without():
     """Half a step is taken off where the observed value is one of the steps, and nowhere else."""
     rng, ratios = np.random.default_rng(1), []
-    for _ in range(12):
+    for _ in range(4):
         x, y = rng.normal(size=(40, 3)), 1.3 * rng.normal(size=(25, 3))
         given = x, y, ce.SpanningTree()
         smooth = ce.two_sample(*given, statistic="max", null="pearson3").pvalue

@@ -131,7 +131,7 @@ def test_neither_the_order_of_points_nor_of_samples_decides(weights):
     in_x = np.zeros(40, bool)
     in_x[np.argsort(points[:, 0] + 0.5 * rng.normal(size=40))[:10]] = True
     found = [ce.two_sample(points[~in_x], points[in_x], weights, null="pearson3")]
-    for _ in range(3):
+    for _ in range(1):
         order = rng.permutation(40)
         x, y = points[order][in_x[order]], points[order][~in_x[order]]
         found.append(ce.two_sample(x, y, weights, null="pearson3"))
@@ -158,11 +158,11 @@ def test_log_pvalues_fall_on_and_on():
     W = ce.NearestNeighbours(3, 0.3).pairs(matrix_distances(torch.cdist(points, points).numpy()))
     moments = label_moments(W, 30, 30, fourth=True)
     form, structure = CROSS.form(moments), structure_of(W, 30)
-    z = torch.linspace(1.0, 25.0, 25, dtype=torch.float64)
+    z = torch.linspace(1.0, 25.0, 9, dtype=torch.float64)
     found = [float(log_form_tail("pearson3", one, moments, form, -1, structure)) for one in z]
     assert np.isfinite(found).all()
     assert (np.diff(found) < 0).all()
-    assert (np.diff(found) > -12).all()  # no jump
+    assert (np.diff(found) > -36).all()  # no jump
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -219,7 +219,7 @@ def hub(n):
 def test_max_where_one_point_decides(weights, n_x):
     """The law of R_x - R_y, whose fourth moment is not known, was off by a factor of two."""
     points, rng = hub(50), np.random.default_rng(1)
-    for _ in range(2):
+    for _ in range(1):
         order = rng.permutation(50)
         given = points[order[:n_x]], points[order[n_x:]], weights
         found = ce.two_sample(*given, statistic="max", null="pearson3").pvalue
@@ -227,6 +227,7 @@ def test_max_where_one_point_decides(weights, n_x):
         assert found == pytest.approx(drawn, rel=0.03 + 3 / math.sqrt(100_000 * drawn))
 
 
+@pytest.mark.slow
 def test_max_where_both_parts_are_large_together():
     """Taken as independent, they gave a p-value too large by 15%."""
     rng = np.random.default_rng(1)
