@@ -181,7 +181,12 @@ def test_the_table_of_tails_is_that_of_the_laws():
 
 @pytest.mark.parametrize(
     ("name", "temperature", "n_x"),
-    [("clusters", 0.3, 20), ("clusters", 1.0, 50), ("outlier", 100.0, 20)],
+    [
+        ("clusters", 0.3, 20),
+        pytest.param("clusters", 1.0, 20, marks=pytest.mark.slow),
+        ("clusters", 1.0, 50),
+        ("outlier", 100.0, 20),
+    ],
 )
 def test_tails_in_lumps_are_those_of_permutations(name, temperature, n_x):
     points = torch.from_numpy(points_of(name))

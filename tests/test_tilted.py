@@ -265,3 +265,13 @@ def test_an_energy_distance_with_an_outlier():
         found = ce.two_sample(*given, null="pearson3").pvalue
         drawn = ce.two_sample(*given, n_resamples=100_000, rng=0).pvalue
         assert found == pytest.approx(drawn, rel=0.03 + 3 / math.sqrt(100_000 * drawn))
+
+
+@pytest.mark.parametrize(("bandwidth", "known"), [(0.02, 3), (2.0, 5)])
+def test_sums_of_high_powers_are_used_where_tails_are_tame(bandwidth, known):
+    points = torch.from_numpy(np.random.default_rng(0).normal(size=(120, 2)))
+    W = ce.GaussianKernel(bandwidth).pairs(matrix_distances(torch.cdist(points, points).numpy()))
+    moments = label_moments(W, 12, 108, fourth=True)
+    form = STATISTICS["mmd"].form(moments)
+    tilted = structure_of(W, 12).tilted_labellings(moments, form, 1)
+    assert len(tilted.moments) == known

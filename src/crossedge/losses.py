@@ -34,7 +34,7 @@ class TwoSampleLoss(torch.nn.Module):
         the exact mean and variance over all labellings. False: the statistic itself, -T for
         "cross", the squared distance for "mmd" and "energy". The others are standardized as they
         are: True and False are the same. "normal" or "pearson3": -log p, by that law, the latter
-        with all moments that are known, which takes tens of milliseconds for each step.
+        with all moments that are known, which takes a tenth of a second and more for each step.
     distance : float or callable
         As in `two_sample`.
 

@@ -64,7 +64,7 @@ def two_sample(
         a gamma law with the exact skewness as well ("cross", "weighted" and "mmd", up to 4,000
         points: also the exact fourth moment; up to 2,000, the fifth cumulant). Up to 500 points,
         p-values below 0.25 by "pearson3" are not left to a law, but estimated to a few percent, as
-        far as to 1e-7 or so, from labellings tilted towards what was observed, always the same
+        far as to 1e-6 at least, from labellings tilted towards what was observed, always the same
         ones; with fewer than eight points in a sample, and at temperatures near 0, other p-values
         too. It is no approximation, but the distribution over all labellings, if these are at most
         a million, and for "cross" on classical trees and 1-nearest neighbours without ties, up to

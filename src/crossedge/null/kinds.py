@@ -30,7 +30,7 @@ def kinds_of(V: Floats, degree: Floats, form: Form, n_x: int) -> Iterator[Ints]:
     e2, e4 = (mean_label_product(k, n_x, n - n_x) for k in (2, 4))
     of_rows, of_degrees = form.a**2 * max(1 - 2 * e2 + e4, 0.0), form.b**2 * (1 - e2)
     products = of_rows * (V @ V) + of_degrees * np.outer(degree, degree)
-    order = order_of_points(V, np.diag(products))
+    order = _order(V, np.diag(products))
     products = products[np.ix_(order, order)]
     own = np.diag(products)
     apart = np.sqrt(np.maximum(own[:, None] + own - 2 * products, 0.0))
@@ -50,7 +50,7 @@ def kinds_of(V: Floats, degree: Floats, form: Form, n_x: int) -> Iterator[Ints]:
                 break
 
 
-def order_of_points(V: Floats, own: Floats) -> Ints:
+def _order(V: Floats, own: Floats) -> Ints:
     """Points by what they add, most first; ties by what their neighbours add, and theirs.
 
     So that no order of the rows decides, but among points that are alike in all this.

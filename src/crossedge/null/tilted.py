@@ -114,13 +114,12 @@ class TiltedLabellings:
         chosen = np.searchsorted(ends, (np.arange(self.chains) + 0.5) / self.chains * ends[-1])
         stand = self.order, self.field, self.value
         order, field, value = (np.ascontiguousarray(one[chosen]) for one in stand)
-        tilt, proposals = self.tilts[-1] + more, PROPOSALS
-        first = len(self.tilts) * CHAINS
+        tilt, first = self.tilts[-1] + more, len(self.tilts) * CHAINS
 
         def run(start: int) -> Floats:
             seen, own = np.empty((1 + LOOKS, TOGETHER)), slice(start, start + TOGETHER)
             arrays = order[own], field[own], value[own], seen
-            run_chains(self.A, tilt, self.n_x, *arrays, proposals, KEY, first + start)
+            run_chains(self.A, tilt, self.n_x, *arrays, PROPOSALS, KEY, first + start)
             return seen[1:].ravel()  # the first look is for those chosen twice to part
 
         found = in_threads(run, range(0, self.chains, TOGETHER))
