@@ -14,7 +14,7 @@ from crossedge.learning.configuration import PRESETS, RECIPES, WEIGHTS, Configur
 from crossedge.learning.trainer import NotFiniteError
 from crossedge.statistics import STATISTICS
 from crossedge.tables import read_two
-from crossedge.two_sample import two_sample
+from crossedge.verbs import two_sample
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

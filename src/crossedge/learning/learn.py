@@ -17,7 +17,7 @@ from crossedge.learning.pictures import draw_metrics, draw_samples
 from crossedge.learning.quality import measure_quality
 from crossedge.learning.runs import RunFolder
 from crossedge.learning.trainer import Trainer, any_process, rank
-from crossedge.two_sample import two_sample
+from crossedge.verbs import two_sample
 
 PICTURES = 20  # in a run
 RESAMPLES = 1000  # for the exact p-value of an epoch, as in the paper

@@ -11,7 +11,7 @@ from torch import nn
 
 from crossedge.learning.classifier import classifier_of, features
 from crossedge.learning.datasets import Dataset
-from crossedge.two_sample import two_sample
+from crossedge.verbs import two_sample
 from crossedge.weights import EnergyKernel
 
 MOST = 1000  # points of each kind that are compared

@@ -20,7 +20,7 @@ from crossedge.distances import (
 )
 from crossedge.samples import Samples
 from crossedge.studies.grid import Point, taken
-from crossedge.two_sample import checked_test, two_sample
+from crossedge.verbs import checked_test, two_sample
 from crossedge.weights import Weights
 
 DENSE = 3000  # pooled points, up to which all tests share a matrix of distances
