@@ -73,7 +73,9 @@ def kruskal_average(distances, rtol=1e-9):
                 laplacian[[u, v], [v, u]] -= 1
             used = np.flatnonzero(np.diag(laplacian))
             inverse = np.zeros((n, n))
-            inverse[np.ix_(used, used)] = np.linalg.pinv(laplacian[np.ix_(used, used)])
+            inverse[np.ix_(used, used)] = np.linalg.pinv(
+                laplacian[np.ix_(used, used)], rcond=1e-9, hermitian=True
+            )
             share = inverse[a, a] + inverse[b, b] - 2 * inverse[a, b]
             W[i[first:last][joins], j[first:last][joins]] = share[joins]
             for u, v in zip(a[joins], b[joins], strict=True):

@@ -8,16 +8,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from brute_force import all_labellings, cross_counts
+from crossedge.null import permutations
 from crossedge.null.laws import exact_law
 from crossedge.null.moments import centred_sums, label_moments
-from crossedge.null.permutations import observe, permute, within_sums
-from crossedge.numerics.bit_counters import LANES, WORDS
-from crossedge.numerics.labellings import (
-    coin_digits,
-    completion_table,
-    draw_labellings,
-    unrank_labellings,
-)
+from crossedge.null.permutations import Labellings, observe, permute, relabel
+from crossedge.numerics.labellings import LANES, draw_labels, list_labels, packed, unpacked
+from crossedge.numerics.packed_labellings import coin_digits, draw_packed
 from crossedge.randomness import random_key
 from crossedge.statistics import STATISTICS
 from crossedge.weights import EdgeList
@@ -33,15 +29,23 @@ def permute_cross(graph, n_x, n_resamples, rng):
     return permute(graph, CROSS, label_moments(graph, n_x, graph.n - n_x), n_resamples, rng)
 
 
-def cross_of_labels(graph, labels):
-    x, y, _ = within_sums(graph, labels)
-    return graph.total - x - y
+def drawn_labels(how, key, n, n_x, blocks):
+    """(labellings, n) of 0 and 1, by numpy or by compiled loops."""
+    if how == "numpy":
+        return np.concatenate([draw_labels(key, b, n, n_x, LANES).T for b in range(blocks)])
+    digits = coin_digits(n, n_x) if how == "compiled" else how
+    words = [draw_packed(np.uint64(key), b, n, n_x, digits) for b in range(blocks)]
+    return np.concatenate([unpacked(one).T for one in words])
 
 
-def bits(labels):
-    """(n, WORDS) of words -> (LANES, n) of 0 and 1."""
-    spread = (labels[:, :, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
-    return spread.reshape(len(labels), LANES).T.astype(int)
+@pytest.fixture(params=["products", "counters", "compiled draws"])
+def engine(request, monkeypatch):
+    """Every way from weights to the values of random labellings."""
+    if request.param != "products":
+        monkeypatch.setattr(permutations, "PRODUCTS", 0)
+    if request.param == "compiled draws":
+        monkeypatch.setattr(permutations, "NUMBERS", 0)
+    return request.param
 
 
 def random_graph(n, atoms, density, seed, whole=False):
@@ -120,27 +124,28 @@ def test_centred_sums_are_those_of_the_matrix_without_row_effects():
         assert getattr(s, name) == pytest.approx(value, rel=1e-9), name
 
 
+@pytest.mark.parametrize("how", ["numpy", "compiled"])
 @pytest.mark.parametrize(
-    ("n", "n_x"), [(1000, 500), (1000, 1), (777, 776), (64, 20), (2, 1), (5, 2)]
+    ("n", "n_x"), [(1000, 500), (1000, 1), (777, 776), (64, 20), (2, 1), (5, 2), (900, 100)]
 )
-def test_drawn_labellings_have_the_right_number(n, n_x):
-    labels = bits(draw_labellings(np.uint64(3), 0, n, n_x, coin_digits(n, n_x)))
+def test_drawn_labellings_have_the_right_number(how, n, n_x):
+    labels = drawn_labels(how, 3, n, n_x, 1)
+    assert labels.shape == (LANES, n)
     assert (labels.sum(1) == n_x).all()
 
 
-@pytest.mark.parametrize(("n", "n_x"), [(6, 3), (7, 2), (8, 7), (5, 1)])
-@pytest.mark.parametrize("digits", [None, 0, 1, 3, 10])
-def test_drawn_labellings_are_uniform(n, n_x, digits):
-    digits = coin_digits(n, n_x) if digits is None else digits
-    blocks = [bits(draw_labellings(np.uint64(9), b, n, n_x, digits)) for b in range(60)]
-    code = np.concatenate(blocks) @ (1 << np.arange(n))
+@pytest.mark.parametrize(("n", "n_x"), [(6, 3), (7, 2), (8, 7), (5, 1), (17, 2)])
+@pytest.mark.parametrize("how", ["numpy", "compiled", 0, 1, 10])
+def test_drawn_labellings_are_uniform(how, n, n_x):
+    code = drawn_labels(how, 9, n, n_x, 60) @ (1 << np.arange(n))
     counts = np.unique(code, return_counts=True)[1]
     assert len(counts) == comb(n, n_x)
     assert stats.chisquare(counts).pvalue > 1e-4
 
 
-def test_drawn_labellings_are_independent():
-    labels = np.concatenate([bits(draw_labellings(np.uint64(1), b, 40, 16, 4)) for b in range(200)])
+@pytest.mark.parametrize("how", ["numpy", 4])
+def test_drawn_labellings_are_independent(how):
+    labels = drawn_labels(how, 1, 40, 16, 200)
     centred = labels - 0.4
     # between points, whose covariance is known, and between neighbouring lanes, where it is 0
     covariance = centred.T @ centred / len(labels)
@@ -154,28 +159,33 @@ def test_drawn_labellings_are_independent():
 @pytest.mark.parametrize(("n", "n_x"), [(8, 3), (12, 6), (20, 1), (2, 1), (14, 4)])
 def test_enumeration_visits_each_labelling_once(n, n_x):
     total = comb(n, n_x)
-    table = completion_table(n, n_x, total)
-    found = np.concatenate(
-        [
-            bits(unrank_labellings(first, min(LANES, total - first), table))[: total - first]
-            for first in range(0, total, LANES)
-        ]
-    )
-    np.testing.assert_array_equal(found, all_labellings(n, n_x))
+    starts = range(0, total, 100)
+    found = [list_labels(first, min(100, total - first), n, n_x).T for first in starts]
+    np.testing.assert_array_equal(np.concatenate(found), all_labellings(n, n_x))
+
+
+def test_packed_labels_come_back():
+    labels = np.random.default_rng(0).integers(0, 2, (40, LANES), dtype=np.uint8)
+    np.testing.assert_array_equal(unpacked(packed(labels)), labels)
+    np.testing.assert_array_equal(unpacked(packed(labels[:, :70]))[:, :70], labels[:, :70])
 
 
 @pytest.mark.parametrize("whole", [True, False])
 @pytest.mark.parametrize("atoms", [50, 20])
-def test_the_engine_counts_what_the_definition_says(whole, atoms):
+@pytest.mark.parametrize("n_x", [20, 35])
+def test_the_engine_counts_what_the_definition_says(engine, whole, atoms, n_x):
     graph = random_graph(50, atoms, 0.4, 5, whole)
-    labels = np.random.default_rng(0).integers(2**64, size=(50, WORDS), dtype=np.uint64)
-    expected = cross_counts(graph.dense().numpy(), bits(labels))
+    labellings = Labellings(50, n_x, 1500, 0)
+    found = relabel(graph, labellings, range(labellings.blocks))
+    labels = np.concatenate([labellings.labels(b).T for b in range(labellings.blocks)])
+    assert (labels.sum(1) == n_x).all()
+    expected = cross_counts(graph.dense().numpy(), labels)
     assert graph.is_count == (whole and atoms == 50)
-    np.testing.assert_allclose(cross_of_labels(graph, labels), expected, rtol=1e-12)
+    np.testing.assert_allclose(graph.total - found.x - found.y, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("whole", [True, False])
-def test_permutations_do_not_depend_on_threads(whole):
+def test_permutations_do_not_depend_on_threads(engine, whole):
     graph = random_graph(200, 200, 0.05, 5, whole)
     threads = torch.get_num_threads()
     try:
@@ -188,6 +198,13 @@ def test_permutations_do_not_depend_on_threads(whole):
     np.testing.assert_array_equal(alone, together)
     assert len(alone) == 3000
     assert (alone != permute_cross(graph, 80, 3000, 43).values).any()
+
+
+def test_counters_and_products_see_the_same_labellings(monkeypatch):
+    graph = random_graph(60, 60, 0.2, 5, True)
+    products = permute_cross(graph, 25, 3000, 42).values
+    monkeypatch.setattr(permutations, "PRODUCTS", 0)
+    np.testing.assert_array_equal(products, permute_cross(graph, 25, 3000, 42).values)
 
 
 @pytest.mark.parametrize("n_x", [2, 4, 7])

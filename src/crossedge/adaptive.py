@@ -18,7 +18,6 @@ import numpy.typing as npt
 import torch
 
 from crossedge.distances import (
-    TIE,
     Distances,
     RowDistances,
     distance_matrix,
@@ -33,6 +32,7 @@ from crossedge.result import Member, TwoSampleResult
 from crossedge.samples import Samples
 from crossedge.statistics import Statistic, statistic_named
 from crossedge.threads import in_threads
+from crossedge.tolerances import TIE
 from crossedge.weights import NearestNeighbours, SpanningTree, Weights
 
 Floats = npt.NDArray[np.float64]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import shutil
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -9,7 +12,9 @@ from typing import Any, TypeVar, cast
 
 import llvmlite.binding as llvm
 import numba
-import torch
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+MOST_VERSIONS = 8  # of the loops, whose machine code stays on disk
 
 Loop = TypeVar("Loop", bound=Callable[..., object])
 
@@ -26,15 +31,8 @@ def compiled(function: Loop, *, fused: bool = False, any_order: bool = False) ->
     liberties = {"nnan", "nsz"} | ({"contract"} if fused else set())
     liberties |= {"reassoc"} if any_order else set()
     options: dict[str, Any] = {"nogil": True, "fastmath": liberties, "error_model": "numpy"}
-    try:
-        dispatcher: Any = numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # nowhere to write: compile anew in each process
-        return cast(Loop, numba.njit(**options)(function))
-    # numba recompiles when the file of the function changes, but not when a function that it calls
-    # does, in another file: let the code on disk depend on all of them
-    cache_file: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-    if hasattr(cache_file, "_source_stamp"):
-        cache_file._source_stamp = (cache_file._source_stamp, _sources())
+    dispatcher: Any = numba.njit(**options)(function)
+    _keep(dispatcher)
     return cast(Loop, dispatcher)
 
 
@@ -58,22 +56,57 @@ def foreign_symbol(name: str, address: int) -> str:
     return name
 
 
-def has_compiled_loops(tensor: torch.Tensor) -> bool:
-    """Whether compiled loops can work on it, or their twins in torch must."""
-    return tensor.is_cpu
+def _keep(dispatcher: Any) -> None:
+    """Keep the machine code on disk, in a folder that is named by the content of all loops.
+
+    numba's own folder is named by the path of the source, and its stamp is that of one file: it
+    compiles anew in every checkout, and does not when a function in another file changes.
+    """
+    folder = _folder()
+    if folder is None:
+        return
+    found: Any = FunctionCache(dispatcher.py_func)  # type: ignore[no-untyped-call]
+    path = folder / dispatcher.py_func.__module__
+    path.mkdir(exist_ok=True)
+    base = found._impl.filename_base
+    found._cache_file = IndexDataCacheFile(  # type: ignore[no-untyped-call]
+        str(path), base, folder.name
+    )
+    dispatcher._cache = found
 
 
 @cache
-def _sources() -> tuple[tuple[str, int, int], ...]:
-    """The state of the files that hold what loops in other files call or use."""
+def _folder() -> Path | None:
+    """The folder of these sources; None where there is nowhere to write."""
+    above = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    above = Path(os.environ.get("NUMBA_CACHE_DIR") or above) / "crossedge"
+    folder = above / _content_hash()
+    try:
+        if not folder.is_dir():
+            folder.mkdir(parents=True, exist_ok=True)
+            _drop_oldest(above)
+        os.utime(folder)
+        return folder if os.access(folder, os.W_OK) else None
+    except OSError:
+        return None
+
+
+def _content_hash() -> str:
+    """The hash of all files that hold loops, or what loops use."""
     package = Path(__file__).parent
-    files = [
-        package / "compiled.py",
-        package / "distances.py",
-        *(package / "numerics").glob("*.py"),
-    ]
-    stats = [(file.name, file.stat()) for file in sorted(files)]
-    return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
+    names = [package / "compiled.py", package / "tolerances.py"]
+    digest = hashlib.sha256()
+    for file in [*names, *sorted((package / "numerics").rglob("*.py"))]:
+        digest.update(file.relative_to(package).as_posix().encode() + b"\0")
+        digest.update(file.read_bytes() + b"\0")
+    return digest.hexdigest()[:20]
+
+
+def _drop_oldest(above: Path) -> None:
+    """Forget the code of all versions but those that were used last."""
+    by_use = sorted(above.iterdir(), key=lambda folder: folder.stat().st_mtime, reverse=True)
+    for folder in by_use[MOST_VERSIONS:]:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def inlined(function: Loop) -> Loop:

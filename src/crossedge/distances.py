@@ -12,18 +12,23 @@ import numpy.typing as npt
 import torch
 
 from crossedge.euclidean import direct_distances, euclidean_distances
-from crossedge.samples import Samples, differ, pool, pool_precomputed
+from crossedge.headroom import check_room
+from crossedge.samples import (
+    Samples,
+    check_distance_rows,
+    differ,
+    pool,
+    pool_precomputed,
+)
+from crossedge.threads import in_threads
 
 Floats = npt.NDArray[np.float64]
 BlockDistance = Callable[[Any, Any], Any]  # two tensors in; a tensor or an array out
 Distance = float | Literal["precomputed"] | BlockDistance
 
-# Two distances within this factor of each other are a tie: data rounded to 0.1 have ties in plan
-# but, by the rounding of 0.1 itself, not in binary. Continuous data hardly ever come so close.
-TIE = 1 + 1e-12
-# At temperatures below this share of a distance, only such ties can be told from differences.
-COLD = 1e-14
 WIDE = 32  # columns from which products of matrices are quicker than differences
+PROBES = 33  # points, spread over both samples, on which a callable is tried first
+NUMBERS = 1 << 17  # distances in the rows that are worked on together: they stay in the cache
 
 
 @dataclass(frozen=True)
@@ -84,13 +89,68 @@ def point_distances(points: Floats, p: float) -> PointDistances:
 
 def distance_matrix(distances: Distances) -> Floats:
     """All distances, (n, n)."""
+    if isinstance(distances, RowDistances) and distances.matrix is not None:
+        return distances.matrix
+    check_room(distances.n, 1)
     if isinstance(distances, RowDistances):
-        if distances.matrix is not None:
-            return distances.matrix
-        return np.stack([distances.row(index) for index in range(distances.n)])
-    near_one = torch.from_numpy(np.ldexp(distances.points, -500))  # for any power p
-    matrix: Floats = lp_distances(near_one, distances.p).numpy()
-    return np.ldexp(matrix, 500 - distances.exponent)
+        matrix = np.stack([distances.row(index) for index in range(distances.n)])
+        check_distance_rows(matrix, "distance", "d(a, b) and d(b, a) must agree")
+        return matrix
+    near_one = np.ldexp(distances.points, -500)  # for any power p
+    with np.errstate(over="ignore"):
+        matrix = np.ldexp(lp_matrix(near_one, distances.p), 500 - distances.exponent)
+    if not np.isfinite(matrix).all():
+        raise ValueError("the points are farther apart than a float can hold: rescale them")
+    return matrix
+
+
+def rows_of(distances: Distances) -> Callable[[int, int], Floats]:
+    """A function of first and last that returns rows first ... last - 1."""
+    if isinstance(distances, RowDistances) and distances.matrix is None:
+        row = distances.row
+        return lambda first, last: np.stack([row(index) for index in range(first, last)])
+    matrix = distance_matrix(distances)
+    return lambda first, last: matrix[first:last]
+
+
+def lp_matrix(points: Floats, p: float) -> Floats:
+    """(n, d) points, of the order of 1 -> (n, n) distances, symmetric with a zero diagonal."""
+    if p == 2 and points.shape[1] >= WIDE:
+        tensor = torch.from_numpy(points)
+        found: Floats = euclidean_distances(tensor, tensor[:0]).numpy()
+        return found
+    n, columns = len(points), np.ascontiguousarray(points.T)
+    size = max(NUMBERS // n, 1)
+    matrix = np.empty((n, n))
+
+    def of_rows(first: int) -> None:
+        _lp_rows(columns, first, p, matrix[first : first + size])
+
+    in_threads(of_rows, range(0, n, size))
+    return matrix
+
+
+def _lp_rows(columns: Floats, first: int, p: float, out: Floats) -> None:
+    """Write rows of distances, from `first` on, between (d, n) points."""
+    own = columns[:, first : first + len(out), None]
+    out[:] = 0.0
+    if p == 2:
+        for rows, column in zip(own, columns, strict=True):
+            out += (rows - column) ** 2
+        np.sqrt(out, out=out)
+    elif p == 1:
+        for rows, column in zip(own, columns, strict=True):
+            out += np.abs(rows - column)
+    else:
+        for rows, column in zip(own, columns, strict=True):
+            np.maximum(out, np.abs(rows - column), out=out)
+        if p < np.inf:  # relative to the largest difference, so that no power leaves the range
+            powers, largest = np.zeros_like(out), np.where(out > 0, out, 1.0)
+            with np.errstate(under="ignore"):
+                for rows, column in zip(own, columns, strict=True):
+                    powers += (np.abs(rows - column) / largest) ** p
+            powers[out == 0] = 1.0
+            out *= powers ** (1 / p)
 
 
 def lp_distances(x: torch.Tensor, p: float, y: torch.Tensor | None = None) -> torch.Tensor:
@@ -108,7 +168,11 @@ def matrix_distances(matrix: Floats) -> RowDistances:
 
 
 def callable_distances(points: Floats, distance: BlockDistance) -> RowDistances:
-    """Distances by a function of two blocks of points, (a, d) and (b, d), that returns (a, b)."""
+    """Distances by a function of two blocks of points, (a, d) and (b, d), that returns (a, b).
+
+    Every row is checked when it is asked for. Symmetry is tried on points of both samples here, and
+    on all of them once there is a matrix.
+    """
     tensor = torch.from_numpy(points)
 
     def block(rows: torch.Tensor, columns: torch.Tensor) -> Floats:
@@ -124,16 +188,26 @@ def callable_distances(points: Floats, distance: BlockDistance) -> RowDistances:
             raise ValueError(f"distance returned {worst.min():g}: give finite values of at least 0")
         return np.maximum(values, 0.0)  # rounding, as in 1 - cosine
 
-    few, more = tensor[:17], tensor[:33]
+    def row(index: int) -> Floats:
+        found: Floats = block(tensor[index : index + 1], tensor)[0]
+        _check_itself(found[index], found.max())
+        return found
+
+    probes = np.unique(np.linspace(0, len(points) - 1, PROBES).astype(int))
+    few, more = tensor[probes[::2]], tensor[probes]
     there = block(few, more)
-    if np.diagonal(there).max() > 1e-3 * there.max():
-        raise ValueError(
-            f"distance returned {np.diagonal(there).max():g} for a point and itself: "
-            "it must be 0 there (is this a similarity?)"
-        )
+    _check_itself(np.diagonal(there[:, ::2]).max(), there.max())
     if differ(there, block(more, few).T).any():
         raise ValueError("distance is not symmetric: d(a, b) and d(b, a) must agree")
-    return RowDistances(len(points), lambda index: block(tensor[index : index + 1], tensor)[0])
+    return RowDistances(len(points), row)
+
+
+def _check_itself(own: Any, largest: Any) -> None:
+    if own > 1e-3 * largest:
+        raise ValueError(
+            f"distance returned {own:g} for a point and itself: "
+            "it must be 0 there (is this a similarity?)"
+        )
 
 
 def _as_block(values: Any) -> Floats:
@@ -153,10 +227,33 @@ def _as_block(values: Any) -> Floats:
         ) from None
 
 
+def check_returned(distances: Any, n: int) -> None:
+    """Raise unless what a callable returned to a loss is an (n, n) tensor of distances."""
+    if not isinstance(distances, torch.Tensor):
+        raise TypeError(
+            f"distance returned {type(distances).__name__}: it must return a tensor, "
+            "which has the gradient"
+        )
+    if distances.shape != (n, n):
+        raise ValueError(
+            f"distance returned shape {tuple(distances.shape)} for blocks of {n} and {n} points: "
+            f"it must return ({n}, {n}), as torch.cdist does"
+        )
+    fixed = distances.detach()
+    check_values(fixed)
+    largest = float(fixed.max())
+    _check_itself(float(fixed.diagonal().max()), largest)
+    if float((fixed - fixed.mT).abs().max()) > 1e-3 * largest:
+        raise ValueError("distance is not symmetric: d(a, b) and d(b, a) must agree")
+
+
 def check_values(distances: torch.Tensor) -> None:
-    """Whether they are finite and not negative, or one clear line."""
+    """Raise ValueError unless all distances are finite and non-negative."""
     if not distances.numel():
         return
     least, most = torch.aminmax(distances.detach())
     if not (least.item() >= 0 and most.item() < np.inf):  # false where they are NaN
-        raise ValueError("distances has NaN, infinite or negative entries: give none")
+        raise ValueError(
+            "distances has NaN, infinite or negative entries: "
+            "all entries must be finite and non-negative"
+        )

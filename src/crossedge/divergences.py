@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from crossedge.calls import run_usual
 from crossedge.distances import Distance, pooled_distances
 from crossedge.null.permutations import observe
 from crossedge.weights import GraphWeights, SpanningTree
@@ -64,6 +65,10 @@ def divergence(x: Any, y: Any, weights: GraphWeights, *, distance: Distance = 2.
     ('0.56', ['0.13', '0.22'])
     """
     weights = check_graph(weights)
+    return run_usual(lambda: _divergence(x, y, weights, distance))
+
+
+def _divergence(x: Any, y: Any, weights: GraphWeights, distance: Distance) -> Divergence:
     samples, distances = pooled_distances(x, y, distance)
     pairs = weights.pairs(distances)
     within = observe(pairs, samples.in_x)

@@ -7,11 +7,13 @@ them; the others lose at most two digits of the square, hence of the distance.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import torch
 from torch.autograd.function import once_differentiable
 
+NUMBERS = 1 << 21  # differences of coordinates that are held at a time
 CLOSE = 0.01  # of |a|^2 + |b|^2: below this, by differences
 MANY = 8  # close pairs a point, on average, beyond which differences for all pairs are no dearer
 
@@ -25,8 +27,55 @@ class Close(NamedTuple):
 
 
 def direct_distances(points: torch.Tensor, p: float) -> torch.Tensor:
-    """By differences, for any l_p and (..., n, d)."""
-    return torch.cdist(points, points, p, compute_mode="donot_use_mm_for_euclid_dist")
+    """l_p distances by differences, (n, d) -> (n, n)."""
+    if p in (1.0, 2.0, math.inf):
+        return torch.cdist(points, points, p, compute_mode="donot_use_mm_for_euclid_dist")
+    found: torch.Tensor = _Minkowski.apply(points, p)  # type: ignore[no-untyped-call]
+    return found
+
+
+class _Minkowski(torch.autograd.Function):
+    """(sum_k |a_k - b_k|^p)^(1/p) = m (sum_k (|a_k - b_k| / m)^p)^(1/p), m the largest difference.
+
+    So no power leaves the range, whatever p. The derivative by a_k is sign(a_k - b_k) times
+    (|a_k - b_k| / d)^(p-1), a power of a number of at most 1; 0 between equal points.
+    """
+
+    @staticmethod
+    def forward(points: torch.Tensor, p: float) -> torch.Tensor:
+        parts = []
+        size = _rows_at_a_time(points)
+        for first in range(0, len(points), size):
+            differences = (points[first : first + size, None] - points).abs()
+            largest = differences.amax(2)
+            safe = torch.where(largest > 0, largest, 1.0)
+            powers = (differences / safe[..., None]).pow_(p).sum(2)
+            parts.append(largest * torch.where(largest > 0, powers, 1.0).pow_(1 / p))
+        return torch.cat(parts)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+        ctx.p = inputs[1]
+        ctx.save_for_backward(inputs[0], output)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
+        points, distances = ctx.saved_tensors
+        pull, size = gradient + gradient.T, _rows_at_a_time(points)
+        parts = []
+        for first in range(0, len(points), size):
+            own = slice(first, first + size)
+            differences = points[own, None] - points
+            d = distances[own, :, None]
+            share = (differences.abs() / torch.where(d > 0, d, 1.0)).clamp_(max=1.0)
+            slope = share.pow_(ctx.p - 1).mul_(differences.sign())
+            parts.append((pull[own, :, None] * slope).sum(1))
+        return torch.cat(parts), None
+
+
+def _rows_at_a_time(points: torch.Tensor) -> int:
+    return max(NUMBERS // max(points.numel(), 1), 1)
 
 
 def euclidean_distances(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -65,19 +114,21 @@ def _close_pairs(centred: torch.Tensor, squared: torch.Tensor) -> tuple[torch.Te
 class _ByProduct(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any,
-        x: torch.Tensor,
         _: torch.Tensor,
-        centred: torch.Tensor,
+        __: torch.Tensor,
+        ___: torch.Tensor,
         squared: torch.Tensor,
         close: Close,
     ) -> torch.Tensor:
         squared = squared.fill_diagonal_(0.0).triu_()  # products need not be symmetric to the bit
         squared[close.rows, close.columns] = close.differences.square().sum(1)
-        distances = squared.add_(squared.T.clone()).sqrt_()
-        ctx.save_for_backward(centred, distances, *close)
+        return (squared + squared.T).sqrt_()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+        x, _, centred, _, close = inputs
+        ctx.save_for_backward(centred, output, *close)
         ctx.n_x = len(x)
-        return distances
 
     @staticmethod
     @once_differentiable
@@ -90,8 +141,12 @@ class _ByProduct(torch.autograd.Function):
         near = torch.where(distances[rows, columns] > 0, pull[rows, columns], 0.0)
         pull[rows, columns] = pull[columns, rows] = 0.0
         pull = pull[own]
-        out = torch.zeros_like(centred)
-        torch.addmm(pull.sum(1, keepdim=True) * centred[own], pull, centred, alpha=-1, out=out[own])
+        change = torch.addmm(pull.sum(1, keepdim=True) * centred[own], pull, centred, alpha=-1)
+        before, after = (
+            centred.new_zeros(part, centred.shape[1])
+            for part in (own.start or 0, len(centred) - (own.start or 0) - len(change))
+        )
+        out = torch.cat([before, change, after])
         if len(rows):
             change = near[:, None] * differences
             out.index_add_(0, rows, change).index_add_(0, columns, change, alpha=-1)

@@ -7,7 +7,8 @@ from typing import Literal
 
 import torch
 
-from crossedge.distances import Distance, check_norm, lp_distances
+from crossedge.distances import Distance, check_norm, check_returned, lp_distances
+from crossedge.headroom import check_room
 from crossedge.null.moments import label_moments
 from crossedge.null.pvalues import check_law, smooth_pvalue
 from crossedge.statistics import WithinSums, statistic_named
@@ -76,7 +77,7 @@ class TwoSampleLoss(torch.nn.Module):
         self.statistic = statistic_named(
             self.weights.default_statistic if statistic is None else statistic
         )
-        self.weights.check_statistic(self.statistic.name)
+        self.statistic.check_weights(self.weights)
         if not isinstance(standardize, bool):
             if standardize not in ("normal", "pearson3"):
                 raise ValueError(
@@ -93,6 +94,7 @@ class TwoSampleLoss(torch.nn.Module):
         names = f"statistic={self.statistic.name!r}, standardize={self.standardize!r}"
         return f"{self.weights}, {names}, distance={self.distance}"
 
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         """The loss for (n_x, d) and (n_y, d) tensors of points, a scalar of their type.
 
@@ -109,16 +111,21 @@ class TwoSampleLoss(torch.nn.Module):
         extreme = dtype == torch.float32 and not 1e-30 < largest < 1e30  # its unit is out of range
         wide = torch.float64 if extreme and largest > 0 else dtype
         x, y = x.to(wide), y.to(wide)
+        n_x, n_y = len(x), len(y)
+        if x.is_cpu:
+            remedy = "x and y together, at a time"
+            check_room(n_x + n_y, self.weights.peak_matrices, remedy)
         if callable(self.distance):
             pooled = torch.cat([x, y])
             distances = self.distance(pooled, pooled)
+            check_returned(distances, n_x + n_y)
         elif self.distance == 2 and (largest == 0 or 1e-3 < largest < 1e12):
             distances = lp_distances(x, 2.0, y)
         else:  # scaled by a power of two, so that no power leaves the range
             unit = math.ldexp(1.0, math.frexp(largest)[1]) if largest > 0 else 1.0
             distances = lp_distances(x / unit, float(self.distance), y / unit) * unit
-        n_x, n_y = len(x), len(y)
-        W = self.weights(distances.double())
+        pairs = DenseWeights.in_range(self.weights(distances.double()))
+        W = pairs.matrix
         within = WithinSums(W[:n_x, :n_x].sum() / 2, W[n_x:, n_x:].sum() / 2)
         if self.statistic.studentized:
             in_x = (torch.arange(n_x + n_y, device=W.device) < n_x).to(W)[:, None]
@@ -126,7 +133,7 @@ class TwoSampleLoss(torch.nn.Module):
         statistic, sign = self.statistic, self.statistic.sign
         fourth = self.standardize == "pearson3"
         third = fourth or statistic.name == "fisher"
-        moments = label_moments(DenseWeights(W), n_x, n_y, third=third, fourth=fourth)
+        moments = label_moments(pairs, n_x, n_y, third=third, fourth=fourth)
         if isinstance(self.standardize, str):
             loss = -smooth_pvalue(statistic, self.standardize, within.x, within.y, moments)
         elif self.standardize and statistic.form is not None:
@@ -134,6 +141,8 @@ class TwoSampleLoss(torch.nn.Module):
             loss = sign * zscore(within.x, within.y, moments, form)
         else:
             loss = sign * statistic.of(within, moments)
+            if statistic.form is not None:  # as large as the weights
+                loss = loss * pairs.unit
         return loss.to(dtype)
 
 

@@ -70,32 +70,36 @@ def pool_precomputed(x: object, y: object) -> Samples:
         )
     if n < 2:
         raise ValueError("x is the distance matrix of a single pooled point: give at least 2")
+    check_distance_rows(matrix, "x", "mend it, as with (x + x.T) / 2")
+    if matrix.min() < 0:  # rounding, as in 1 - cosine
+        matrix = np.maximum(matrix, 0.0)
+    return Samples(matrix, ~_rows_of_y(y, n))
+
+
+def check_distance_rows(matrix: Floats, name: str, remedy: str) -> None:
+    """Raise ValueError unless a square matrix can be one of distances, but for rounding."""
     largest = matrix.max()
-    for start in range(0, n, 256):  # by blocks: the matrix may fill half of the memory
+    for start in range(0, len(matrix), 256):  # by blocks: the matrix may fill half of the memory
         rows = matrix[start : start + 256]
         columns = matrix[:, start : start + 256].T
         if rows.min() < -1e-6 * largest:
             row, column = np.argwhere(rows == rows.min())[0]
             raise ValueError(
-                f"x has a negative distance {rows.min():g} at ({start + row}, {column}): "
+                f"{name} has a negative distance {rows.min():g} at ({start + row}, {column}): "
                 "distances must be at least 0"
             )
         if (np.diagonal(rows, start) > 1e-3 * largest).any():
             raise ValueError(
-                f"x has {np.diagonal(rows, start).max():g} on its diagonal: the distance of a "
+                f"{name} has {np.diagonal(rows, start).max():g} on its diagonal: the distance of a "
                 "point to itself must be 0 (is this a matrix of similarities?)"
             )
         unlike = differ(rows, columns)
         if unlike.any():
             row, column = np.argwhere(unlike)[0]
             raise ValueError(
-                f"x is not symmetric: {rows[row, column]:g} at ({start + row}, {column}) but "
-                f"{columns[row, column]:g} at ({column}, {start + row}); mend it, "
-                "as with (x + x.T) / 2"
+                f"{name} is not symmetric: {rows[row, column]:g} at ({start + row}, {column}) but "
+                f"{columns[row, column]:g} at ({column}, {start + row}); {remedy}"
             )
-    if matrix.min() < 0:  # rounding, as in 1 - cosine
-        matrix = np.maximum(matrix, 0.0)
-    return Samples(matrix, ~_rows_of_y(y, n))
 
 
 def differ(there: Floats, back: Floats) -> Bools:

@@ -79,7 +79,13 @@ def single_test(
             how = f"{null} by tilted labellings"
             how += ", extrapolated" if short and log_pvalue < LOG_IN_REACH else ""
         how = "exact distribution over all labellings" if exact else how
-    mean, std, skewness = (float(value) for value in law)
+    unit = 1.0 if statistic.form is None else pairs.unit
+    mean, std, skewness = unit * float(law.mean), unit * float(law.std), float(law.skewness)
+    values = None if drawn is None else drawn.values
+    if values is not None and unit != 1:
+        values = unit * values
+        values.setflags(write=False)
+    observed *= unit
     return TwoSampleResult(
         statistic=observed,
         pvalue=pvalue,
@@ -88,7 +94,7 @@ def single_test(
         null_mean=mean,
         null_std=std,
         null_skewness=skewness,
-        null_distribution=None if drawn is None else drawn.values,
+        null_distribution=values,
         n_x=samples.n_x,
         n_y=samples.n_y,
         method=f"{weights.name}, {statistic.title}, {how}",

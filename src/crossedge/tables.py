@@ -1,16 +1,24 @@
-"""Files with a point in each row, for the command line."""
+"""Files with a point in each row, for the command line: read and checked without torch."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+import math
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from crossedge.interrupts import checkpoint
+
 Floats = npt.NDArray[np.float64]
+WHOLE = re.compile(r"[+-]?[0-9]+")
+LARGEST = 2**53  # beyond it, not all integers are floating point numbers
+EVEN_COLUMNS = 4  # so many numbers in equal steps are more likely names than a point
 
 
 @dataclass(frozen=True)
@@ -22,10 +30,39 @@ class Table:
     names: list[str] | None = None
 
 
-def read_two(x_path: Path, y_path: Path) -> tuple[Floats, Floats]:
-    """Columns are matched by name where both files have names, else by position."""
-    x, y = read_table(x_path), read_table(y_path)
+class Line(NamedTuple):
+    """A line of a file, counted from 1, and its cells."""
+
+    number: int
+    text: str
+    separator: str = ","
+
+    @property
+    def cells(self) -> list[str]:
+        try:
+            return [
+                cell.strip() for cell in next(csv.reader([self.text], delimiter=self.separator))
+            ]
+        except csv.Error:  # a cell beyond all measure
+            return [self.text]
+
+
+def read_two(x_path: Path, y_path: Path, header: bool | None = None) -> tuple[Floats, Floats]:
+    """Read two files, columns matched by name where both have names, else by position.
+
+    The first line of a .csv holds names if `header` is true, a point if it is false. If it is None,
+    that is seen from the file, and ValueError raised where it cannot be.
+    """
+    if header is not None and x_path.suffix == y_path.suffix == ".npy":
+        option = "--header" if header else "--no-header"
+        raise ValueError(f"{option} is for .csv files: leave it out")
+    x, y = read_table(x_path, header), read_table(y_path, header)
     if x.names is None or y.names is None:
+        if x.values.shape[1] != y.values.shape[1]:
+            raise ValueError(
+                f"{y.path} has {y.values.shape[1]} columns, {x.path} has {x.values.shape[1]}: "
+                "both must have the same columns"
+            )
         return x.values, y.values
     for one, other in ((x, y), (y, x)):
         strangers = [name for name in one.names or () if name not in (other.names or ())]
@@ -37,45 +74,82 @@ def read_two(x_path: Path, y_path: Path) -> tuple[Floats, Floats]:
     return x.values, y.values[:, [y.names.index(name) for name in x.names]]
 
 
-def read_table(path: Path) -> Table:
+def read_table(path: Path, header: bool | None = None) -> Table:
     if path.suffix == ".npy":
-        try:
-            return Table(path, np.load(path, allow_pickle=False))
-        except (ValueError, EOFError):
-            raise ValueError(f"{path} is no array of numbers: save one by numpy.save") from None
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise ValueError(f"{path} is no text: give a .csv, or a .npy of numpy.save") from None
-    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
-    separator = max(",;\t", key=lines[0][1].count) if lines else ","
-    names = _names(path, _cells(lines[0][1], separator)) if lines else None
+        return Table(path, _read_array(path))
+    lines = _read_lines(path)
+    names = _names(path, lines, header) if lines else None
     if names is not None:
         del lines[0]
     if not lines:
         raise ValueError(f"{path} has no points: give a row for each")
-    rows = [line for _, line in lines]
     try:
-        values = np.loadtxt(rows, delimiter=separator, quotechar='"', comments=None, ndmin=2)
+        values = np.loadtxt(
+            _texts(lines), delimiter=lines[0].separator, quotechar='"', comments=None, ndmin=2
+        )
     except ValueError:
         values = None
     if values is None or (names is not None and len(names) != values.shape[1]):
-        raise ValueError(f"{path} is no table of numbers: {_fault(lines, separator, names)}")
+        raise ValueError(f"{path} is no table of numbers: {_fault(lines, names)}")
+    _check_finite(path, values, lines, names)
+    _check_digits(path, values, lines, names)
     return Table(path, values, names)
 
 
-def _cells(line: str, separator: str) -> list[str]:
-    return [cell.strip() for cell in next(csv.reader([line], delimiter=separator))]
+def _read_array(path: Path) -> Floats:
+    try:
+        array = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError):
+        array = None
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
+        raise ValueError(f"{path} is no array of numbers: save one by numpy.save")
+    if array.ndim not in (1, 2) or not array.size:
+        raise ValueError(f"{path} has shape {array.shape}: give a row for each point, (n, d)")
+    if array.dtype.kind in "iu" and max(int(array.max()), -int(array.min())) > LARGEST:
+        raise ValueError(
+            f"{path} has integers beyond 2^53, which lose digits as floating point numbers: "
+            "subtract a common offset first"
+        )
+    values = array.reshape(len(array), -1).astype(np.float64, copy=False)
+    _check_finite(path, values)
+    return values
 
 
-def _names(path: Path, cells: list[str]) -> list[str] | None:
-    """Of the columns, if the first line has names; it has either names or numbers."""
-    numbers = [_is_number(cell) for cell in cells]
-    if all(numbers):
+def _read_lines(path: Path) -> list[Line]:
+    """Read all lines that are not blank."""
+    lines = []
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            for number, text in enumerate(file, 1):
+                checkpoint()
+                if text.strip():
+                    lines.append(Line(number, text.rstrip("\r\n")))
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is no text: give a .csv, or a .npy of numpy.save") from None
+    separator = max(",;\t", key=lines[0].text.count) if lines else ","
+    return lines if separator == "," else [line._replace(separator=separator) for line in lines]
+
+
+def _texts(lines: Sequence[Line]) -> Iterator[str]:
+    for line in lines:
+        checkpoint()
+        yield line.text
+
+
+def _names(path: Path, lines: Sequence[Line], header: bool | None) -> list[str] | None:
+    """Return the names of the columns, if the first line has names."""
+    cells = lines[0].cells
+    if header is None:
+        numbers = [_is_number(cell) for cell in cells]
+        if all(numbers):
+            header = _numbers_are_names(path, lines)
+        elif any(numbers) and not (cells[0] == "" and _count_up(cells[1:])):
+            odd = cells[numbers.index(False)]
+            raise ValueError(f"{path} has {odd!r} among numbers in its first line: give a number")
+        else:
+            header = True
+    if not header:
         return None
-    if any(numbers):
-        odd = cells[numbers.index(False)]
-        raise ValueError(f"{path} has {odd!r} among numbers in its first line: give a number")
     if "" in cells:
         raise ValueError(
             f"{path} has a column without a name: leave it out if it counts the rows, "
@@ -86,23 +160,116 @@ def _names(path: Path, cells: list[str]) -> list[str] | None:
     return cells
 
 
+def _numbers_are_names(path: Path, lines: Sequence[Line]) -> bool:
+    """Decide whether a first line of numbers names the columns; raise ValueError if in doubt.
+
+    Frames without names are written with the names 0, 1, 2, ... Above columns in which nothing is
+    written as a whole number, these are names, and so are quoted numbers above others. Otherwise
+    they may be a point. It is doubtful too when nothing else in a column is written as a whole
+    number, when the numbers are many and in equal steps, as years and wavelengths are, and when a
+    single column begins with 0, the name of a series that has none.
+    """
+    cells, rest = lines[0].cells, lines[1:]
+    if rest and lines[0].text.count('"') == 2 * len(cells) and '"' not in rest[0].text:
+        return True
+    counted = len(cells) > 1 and _count_up(cells)
+    even = _in_equal_steps(cells) and not (rest and _in_equal_steps(rest[0].cells))
+    distinct = len(set(cells)) == len(cells) and all(map(WHOLE.fullmatch, cells))
+    if not even and not distinct:
+        return False
+    whole = _columns_with_whole_numbers(rest, len(cells))
+    if counted and rest and not any(whole):
+        return True
+    if counted or even or cells == ["0"] or (rest and not all(whole)):
+        first = ", ".join(cells[:3]) + (", ..." if len(cells) > 3 else "")
+        raise ValueError(
+            f"{path} begins with {first}, which may be names or a point: "
+            "add --header if these are names, --no-header if not"
+        )
+    return False
+
+
+def _count_up(cells: Sequence[str]) -> bool:
+    """Whether they are 0, 1, 2, ... or 1, 2, 3, ..."""
+    return any(
+        list(cells) == [str(first + place) for place in range(len(cells))] for first in (0, 1)
+    )
+
+
+def _in_equal_steps(cells: Sequence[str]) -> bool:
+    """Whether they are several numbers that rise by the same step."""
+    if len(cells) < EVEN_COLUMNS or not all(map(_is_number, cells)):
+        return False
+    steps = np.diff([float(cell) for cell in cells])
+    return bool((steps > 0).all() and np.ptp(steps) < 1e-9 * steps[0])
+
+
+def _columns_with_whole_numbers(lines: Sequence[Line], width: int) -> list[bool]:
+    """For each column, whether any of its cells is written as a whole number."""
+    found = [False] * width
+    for line in lines:
+        checkpoint()
+        for place, cell in enumerate(line.cells[:width]):
+            found[place] = found[place] or bool(WHOLE.fullmatch(cell))
+        if all(found):
+            break
+    return found
+
+
 def _is_number(cell: str) -> bool:
     try:
         float(cell)
     except ValueError:
         return False
-    return True
+    return "_" not in cell  # a liberty of Python
 
 
-def _fault(lines: list[tuple[int, str]], separator: str, names: Sequence[str] | None) -> str:
-    """The first thing that is wrong, and in which line."""
-    width = len(names or _cells(lines[0][1], separator))
-    for number, line in lines:
-        cells = _cells(line, separator)
+def _fault(lines: Sequence[Line], names: Sequence[str] | None) -> str:
+    """Describe the first thing that is wrong, and in which line."""
+    width = len(names or lines[0].cells)
+    for line in lines:
+        checkpoint()
+        cells = line.cells
         for place, cell in enumerate(cells[:width]):
             if not _is_number(cell):
-                column = repr(names[place]) if names else place + 1
-                return f"line {number} has {cell!r} in column {column}"
+                return f"line {line.number} has {cell!r} in column {_column(place, names)}"
         if len(cells) != width:
-            return f"line {number} has {len(cells)} cells, not {width}"
+            return f"line {line.number} has {len(cells)} cells, not {width}"
     return "separate its numbers by commas"
+
+
+def _column(place: int, names: Sequence[str] | None) -> str:
+    return repr(names[place]) if names else str(place + 1)
+
+
+def _check_finite(
+    path: Path,
+    values: Floats,
+    lines: Sequence[Line] | None = None,
+    names: Sequence[str] | None = None,
+) -> None:
+    finite = np.isfinite(values)
+    if finite.all():
+        return
+    row, place = (int(index) for index in np.argwhere(~finite)[0])
+    found = "NaN" if math.isnan(values[row, place]) else "infinity"
+    where = f"line {lines[row].number}" if lines else f"row {row + 1}"
+    raise ValueError(
+        f"{path} has {found} in {where}, column {_column(place, names)}: "
+        "drop such rows or fill them"
+    )
+
+
+def _check_digits(
+    path: Path, values: Floats, lines: Sequence[Line], names: Sequence[str] | None
+) -> None:
+    """Raise ValueError if an integer is too large to be a floating point number."""
+    for row in np.flatnonzero((np.abs(values) >= LARGEST).any(axis=1)).tolist():
+        checkpoint()
+        for place, cell in enumerate(lines[row].cells):
+            if WHOLE.fullmatch(cell) and abs(int(cell)) > LARGEST:
+                raise ValueError(
+                    f"{path} has {cell} in line {lines[row].number}, column "
+                    f"{_column(place, names)}: integers beyond 2^53 lose digits as floating point "
+                    "numbers; subtract a common offset first"
+                )

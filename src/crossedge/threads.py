@@ -20,8 +20,15 @@ from typing import Any, TypeVar
 
 import torch
 
+from crossedge.interrupts import checkpoint
+
 Block = TypeVar("Block")
 Answer = TypeVar("Answer")
+
+
+def has_compiled_loops(tensor: torch.Tensor) -> bool:
+    """Whether compiled loops can work on it, or their twins in torch must."""
+    return tensor.is_cpu
 
 
 def in_threads(work: Callable[[Block], Answer], blocks: Sequence[Block]) -> list[Answer]:
@@ -32,7 +39,7 @@ def in_threads(work: Callable[[Block], Answer], blocks: Sequence[Block]) -> list
     """
     threads = min(torch.get_num_threads(), len(blocks))
     if threads <= 1 or getattr(_here, "busy", False):
-        return [work(block) for block in blocks]
+        return [_checked(work, block) for block in blocks]
     answers: dict[int, Answer] = {}
     errors: list[BaseException] = []
     todo = iter(enumerate(blocks))  # its next() is atomic
@@ -41,6 +48,7 @@ def in_threads(work: Callable[[Block], Answer], blocks: Sequence[Block]) -> list
         try:
             _here.busy = True
             for place, block in todo:
+                checkpoint()
                 answers[place] = work(block)
         except BaseException as error:  # the caller's, whichever thread met it
             errors.append(error)
@@ -54,6 +62,11 @@ def in_threads(work: Callable[[Block], Answer], blocks: Sequence[Block]) -> list
     if errors:
         raise errors[0]
     return [answers[place] for place in range(len(blocks))]
+
+
+def _checked(work: Callable[[Block], Answer], block: Block) -> Answer:
+    checkpoint()
+    return work(block)
 
 
 _here = threading.local()

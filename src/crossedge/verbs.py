@@ -7,6 +7,7 @@ from numbers import Integral
 from typing import Any, SupportsIndex
 
 from crossedge.adaptive import adaptive_test
+from crossedge.calls import run_usual
 from crossedge.distances import Distance, Distances, pooled_distances
 from crossedge.null.pvalues import check_null
 from crossedge.randomness import Rng, check_rng
@@ -112,8 +113,12 @@ def two_sample(
         early_stopping=early_stopping,
     )
     check_rng(rng)
-    samples, distances = pooled_distances(x, y, distance)
-    return test(samples, distances, rng)
+
+    def run() -> TwoSampleResult:
+        samples, distances = pooled_distances(x, y, distance)
+        return test(samples, distances, rng)
+
+    return run_usual(run)
 
 
 def checked_test(
@@ -137,9 +142,14 @@ def checked_test(
     if statistic is None and one is not None:
         statistic = one.default_statistic
     chosen = None if statistic is None else statistic_named(statistic)
-    for each in several or ([one] if one is not None else []):
-        if chosen is not None:
-            each.check_statistic(chosen.name)
+    if chosen is not None:
+        if weights is None and chosen.made_for:
+            raise ValueError(
+                f"statistic={chosen.name!r} does not go with the default weights, which are "
+                f"graphs: leave it out, or give weights={chosen.made_for}"
+            )
+        for each in several or ([] if one is None else [one]):
+            chosen.check_weights(each)
     null = check_null(None if one is None else chosen, null)
     if one is None:
         for argument, value in (("null", null), ("early_stopping", early_stopping)):

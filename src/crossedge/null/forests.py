@@ -17,7 +17,6 @@ import numpy.typing as npt
 import torch
 from scipy.special import gammaln
 
-from crossedge.numerics.forest_counts import expected_counts, peel, values_at
 from crossedge.statistics.label_moments import (
     Form,
     LabelMoments,
@@ -104,6 +103,8 @@ class _Case:
 
     def __init__(self, forest: Forest, label: Ints, n_x: int, count: int) -> None:
         self.forest, self.label, self.n_x, self.count = forest, label, n_x, count
+        from crossedge.numerics.forest_counts import expected_counts
+
         self.divisor = np.empty(len(label))
         coldest = COLDEST / forest.weight.max()
 
@@ -123,6 +124,8 @@ class _Case:
 
     def values(self, theta: Floats, phi: Floats) -> Complexes:
         """The generating function at these angles, over that at 0."""
+        from crossedge.numerics.forest_counts import values_at
+
         angles = theta.ravel(), phi.ravel()
         given = self.forest.below, self.forest.weight, self.label, self.tilt, self.lean
         return values_at(team_size(), *given, self.divisor, *angles).reshape(theta.shape)
@@ -153,6 +156,8 @@ def forest_of(weights: PairWeights) -> Forest | None:
         return None
     if weights.total > MOST_EDGES * weights.step:
         return None
+    from crossedge.numerics.forest_counts import peel
+
     order, hangs_on = peel(weights.n, weights.i, weights.j)
     if order[-1] < 0:
         return None

@@ -9,15 +9,15 @@ import numpy.typing as npt
 import torch
 
 from crossedge.null.pvalues import log_tail
-from crossedge.statistics import LabelMoments, Statistic
+from crossedge.statistics import ChiSquare, LabelMoments, LargerOfTwo, Linear, Statistic
 from crossedge.statistics.label_moments import Law
 
 
 def exact_law(statistic: Statistic, moments: LabelMoments) -> Law | None:
-    """Over all labellings, if the statistic is linear in the within-sums."""
-    if statistic.form is None:
+    """The moments over all labellings; None if the statistic is not linear in the within-sums."""
+    if not isinstance(statistic.law, Linear):
         return None
-    form = statistic.form(moments)
+    form = statistic.law.form(moments)
     x = (moments.total + moments.mean_r + moments.mean_l) / 4
     y = (moments.total + moments.mean_r - moments.mean_l) / 4
     law, mean = moments.law(form), statistic.value(x, y, moments)
@@ -25,7 +25,7 @@ def exact_law(statistic: Statistic, moments: LabelMoments) -> Law | None:
 
 
 def sample_law(values: npt.NDArray[np.float64]) -> Law:
-    """Of drawn values."""
+    """The moments of drawn values."""
     mean, std = values.mean(), values.std()
     varies = std > 1e-9 * (1 + abs(mean))
     skewness = (((values - mean) / std) ** 3).mean() if varies else 0.0
@@ -33,14 +33,15 @@ def sample_law(values: npt.NDArray[np.float64]) -> Law:
 
 
 def asymptotic_law(statistic: Statistic, null: str, moments: LabelMoments) -> Law:
-    """Of a chi-square variable, or of the larger of one variable and the size of another."""
+    """The moments of the smooth law of a statistic that is not linear but has a law."""
     laws = moments.law(moments.weighted), moments.law(moments.difference)
     together, apart = (bool(law.std > 0) for law in laws)
     if not (together or apart):
         return _law(0.0, 0.0, 0.0)
-    if statistic.name in ("generalized", "fisher"):
-        degrees = (together + apart) * (2 if statistic.name == "fisher" else 1)
+    if isinstance(statistic.law, ChiSquare):
+        degrees = (together + apart) * statistic.law.degrees
         return _law(degrees, math.sqrt(2 * degrees), math.sqrt(8 / degrees))
+    assert isinstance(statistic.law, LargerOfTwo), statistic
     edges = torch.linspace(-12.0, 40.0, 5201, dtype=torch.float64)
     below = torch.ones_like(edges)
     if together:
@@ -55,16 +56,16 @@ def asymptotic_law(statistic: Statistic, null: str, moments: LabelMoments) -> La
 
 
 def rounding(statistic: Statistic, moments: LabelMoments, observed: float) -> float:
-    """How far values that ought to be equal may differ."""
-    if statistic.studentized:
+    """The largest difference of two values of the statistic that are equal but for rounding."""
+    if statistic.law is None:
         return 1e-8 * (1 + abs(observed))
-    if statistic.form is not None:
-        return moments.rounding(statistic.form(moments))
+    if isinstance(statistic.law, Linear):
+        return moments.rounding(statistic.law.form(moments))
     return score_rounding(moments) * (1 + 2 * math.sqrt(abs(observed)))
 
 
 def score_rounding(moments: LabelMoments) -> float:
-    """How far z-scores that ought to be equal may differ."""
+    """The largest difference of two z-scores that are equal but for rounding."""
     stds = [float(moments.law(form).std) for form in (moments.weighted, moments.difference)]
     smallest = min([std for std in stds if std > 0], default=1.0)
     return max(1e-8, 1e-14 * abs(float(moments.total)) / smallest)

@@ -18,12 +18,11 @@ import numpy as np
 import torch
 from torch.autograd.function import once_differentiable
 
-from crossedge.compiled import compiled
 from crossedge.null.cumulants import fifth_cumulants
 from crossedge.statistics.label_moments import LabelMoments, mean_label_product
 from crossedge.weights import DenseWeights, EdgeList, PairWeights
-from crossedge.weights.edge_list import Floats, Ints
 
+SMALL = 512  # points of a graph that is a matrix
 PARTS, LEAST = 4, 64  # blocks of rows, and how many rows they have at least
 FOURTH, FIFTH = 4000, 2000  # points, up to which the fourth moment and fifth cumulant are computed
 
@@ -117,16 +116,21 @@ class _SecondSums(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, W: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def forward(W: torch.Tensor) -> tuple[torch.Tensor, ...]:
         V, degree = without_row_effects(W)
-        ctx.save_for_backward(V, degree)
         flat = V.reshape(-1)
-        return W.sum() / 2, (flat @ flat) / 2, degree @ degree
+        return W.sum() / 2, (flat @ flat) / 2, degree @ degree, V, degree
+
+    @staticmethod
+    def setup_context(ctx: Any, _: Any, output: tuple[torch.Tensor, ...]) -> None:
+        *_, V, degree = output
+        ctx.mark_non_differentiable(V, degree)
+        ctx.save_for_backward(V, degree)
 
     @staticmethod
     @once_differentiable
     def backward(
-        ctx: Any, total: torch.Tensor, squares: torch.Tensor, degree2: torch.Tensor
+        ctx: Any, total: torch.Tensor, squares: torch.Tensor, degree2: torch.Tensor, *_: Any
     ) -> torch.Tensor:
         V, degree = ctx.saved_tensors
         rows = total / 2 + 2 * degree2 * degree
@@ -135,6 +139,9 @@ class _SecondSums(torch.autograd.Function):
 
 def _triangles(W: torch.Tensor) -> torch.Tensor:
     """The trace of W^3. Blocks of W^2 below the diagonal count twice, those above not at all."""
+    if not W.requires_grad:
+        V = W.numpy()
+        return W.new_tensor(float(np.einsum("ij,ij->", V @ V, V)))
     total = W.new_zeros(())
     size = max(-(-len(W) // PARTS), LEAST)
     for first in range(0, len(W), size):
@@ -304,7 +311,7 @@ def fourth_sums(weights: PairWeights, *, row_effects: bool) -> FourthSums:
 def closed_triangles(graph: EdgeList) -> float:
     """The trace of W^3: the weight of all closed walks over three distinct points."""
     atoms, inside = len(graph.sizes), graph.i == graph.j
-    if len(graph.i) > atoms**2 / 32:  # dense enough for a product of matrices
+    if atoms <= SMALL or len(graph.i) > atoms**2 / 32:  # a product of matrices is as fast
         matrix = np.zeros((atoms, atoms))
         matrix[graph.i, graph.j] = matrix[graph.j, graph.i] = graph.weight
         matrix *= np.sqrt(graph.sizes) * np.sqrt(graph.sizes)[:, None]
@@ -315,29 +322,11 @@ def closed_triangles(graph: EdgeList) -> float:
         weight = np.concatenate([graph.weight, graph.weight[~inside]])
         order = np.argsort(i, kind="stable")
         start = np.searchsorted(i[order], np.arange(atoms + 1))
-        walks = _closed_walks(start, j[order], weight[order], graph.sizes)
+        from crossedge.numerics.closed_walks import closed_walks
+
+        walks = closed_walks(start, j[order], weight[order], graph.sizes)
     # walks that stay inside an atom may return to the same point: take those out
     own = np.zeros(atoms)
     own[graph.i[inside]] = graph.weight[inside]
     row2 = graph.row_sums(graph.weight**2)
     return float(walks - graph.sizes @ (3 * own * row2 + own**3))
-
-
-@compiled
-def _closed_walks(start: Ints, neighbour: Ints, weight: Floats, sizes: Ints) -> float:
-    """Sum of w_ab w_bc w_ca over all triples of atoms, times the number of points in each."""
-    to_first = np.zeros(len(sizes))
-    total = 0.0
-    for a in range(len(sizes)):
-        for edge in range(start[a], start[a + 1]):
-            to_first[neighbour[edge]] = weight[edge] * sizes[a]
-        for edge in range(start[a], start[a + 1]):
-            b = neighbour[edge]
-            walks = 0.0
-            for onward in range(start[b], start[b + 1]):
-                c = neighbour[onward]
-                walks += weight[onward] * sizes[c] * to_first[c]
-            total += walks * weight[edge] * sizes[b]
-        for edge in range(start[a], start[a + 1]):
-            to_first[neighbour[edge]] = 0.0
-    return total

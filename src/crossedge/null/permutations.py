@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from math import comb
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from crossedge.numerics.bit_counters import LANES, WORDS, Words
-from crossedge.numerics.dense_within import multiply_within, spread
+from crossedge.interrupts import checkpoint
+from crossedge.numerics.dense_within import half_squares
 from crossedge.numerics.labellings import (
-    coin_digits,
-    completion_table,
-    draw_labellings,
-    unrank_labellings,
+    LANES,
+    Labels,
+    Words,
+    draw_labels,
+    list_labels,
+    packed,
+    unpacked,
 )
-from crossedge.numerics.within_sums import add_within, count_within
 from crossedge.randomness import Rng, random_key
 from crossedge.statistics import LabelMoments, Statistic, WithinSums
 from crossedge.statistics.mean_discrepancies import mmd_deviation
@@ -28,6 +31,9 @@ Floats = npt.NDArray[np.float64]
 
 MOST = 10_000_000  # labellings that are visited one and all
 TOGETHER = 16  # blocks of labellings, between two looks at whether to stop
+PLAIN_LANES = 2 * LANES  # labellings in a block, where numpy draws them
+NUMBERS = 32_000_000  # labels up to which numpy draws them, which takes a quarter of a second
+PRODUCTS = 2_700_000_000  # n^2 labellings, up to which a graph is a matrix: 0.05 s on two cores
 
 
 @dataclass(frozen=True)
@@ -53,8 +59,9 @@ class PermutationNull:
 class Labellings:
     """Random labellings with n_x points in x, or all of them if these are not more; in blocks.
 
-    Blocks of LANES are independent, each with random numbers of its own: they do not depend on the
-    number of threads, and memory does not grow with the number of labellings.
+    Blocks are independent, each with random numbers of its own: they do not depend on the number of
+    threads, and memory does not grow with the number of labellings. Which labellings they are
+    depends on n, n_x, their number and the rng alone.
     """
 
     def __init__(self, n: int, n_x: int, n_resamples: int, rng: Rng) -> None:
@@ -63,19 +70,40 @@ class Labellings:
         self.inverted = self.fewer < n_x
         self.exact = labellings_up_to(n, self.fewer, min(n_resamples, MOST))
         self.count = comb(n, self.fewer) if self.exact else n_resamples
-        self.blocks = -(-self.count // LANES)
-        if self.exact:
-            self.table = completion_table(n, self.fewer, self.count)
-        self.digits = coin_digits(n, self.fewer)
+        self.by_numpy = self.exact or n * self.count <= NUMBERS
+        self.lanes = PLAIN_LANES if self.by_numpy else LANES
+        self.blocks = -(-self.count // self.lanes)
+        self.kept: dict[int, Labels] = {}
 
-    def block(self, index: int) -> Words:
-        """(n, WORDS): one bit for each point and labelling."""
-        first = index * LANES
+    def labels(self, index: int) -> Labels:
+        """(n, labellings): 1 for each point in x."""
+        if index in self.kept:
+            return self.kept[index]
         if self.exact:
-            chosen = unrank_labellings(first, min(LANES, self.count - first), self.table)
+            first = index * self.lanes
+            chosen = list_labels(first, min(self.lanes, self.count - first), self.n, self.fewer)
+        elif self.by_numpy:
+            chosen = draw_labels(int(self.key), index, self.n, self.fewer, self.lanes)
         else:
-            chosen = draw_labellings(self.key, index, self.n, self.fewer, self.digits)
-        return ~chosen if self.inverted else chosen
+            chosen = unpacked(self._draw(index))
+        found = 1 - chosen if self.inverted else chosen
+        if self.by_numpy and self.n * self.count <= NUMBERS:
+            self.kept[index] = found
+        return found
+
+    def words(self, index: int) -> list[Words]:
+        """The same, packed: (n, WORDS) for every LANES of them."""
+        if not self.by_numpy:
+            chosen = self._draw(index)
+            return [~chosen if self.inverted else chosen]
+        labels = self.labels(index)
+        return [packed(labels[:, at : at + LANES]) for at in range(0, labels.shape[1], LANES)]
+
+    def _draw(self, index: int) -> Words:
+        from crossedge.numerics.packed_labellings import coin_digits, draw_packed
+
+        digits = coin_digits(self.n, self.fewer)
+        return draw_packed(self.key, index, self.n, self.fewer, digits)
 
 
 def permute(
@@ -92,13 +120,15 @@ def permute(
     statistic, is at least the limit.
     """
     labellings = Labellings(weights.n, moments.n_x, n_resamples, rng)
-    step = TOGETHER if stop else labellings.blocks
     parts: list[Floats] = []
-    extreme, stopped = 0, False
-    for first in range(0, labellings.blocks, step):
-        blocks = range(first, min(first + step, labellings.blocks))
+    first, extreme, stopped = 0, 0, False
+    while first < labellings.blocks:
+        # a look after the first block, and then whenever there are twice as many
+        last = min(2 * first or 1, first + TOGETHER) if stop else labellings.blocks
+        blocks = range(first, min(last, labellings.blocks))
         found = relabel(weights, labellings, blocks, statistic.studentized)
-        left = labellings.count - first * LANES
+        left = labellings.count - first * labellings.lanes
+        first = blocks.stop
         values = statistic.of(found, moments).numpy()[:left]
         parts.append(values)
         if stop and not labellings.exact:
@@ -116,19 +146,22 @@ def permute(
 def relabel(
     weights: PairWeights, labellings: Labellings, blocks: range, studentized: bool = False
 ) -> WithinSums:
-    """LANES of them for each block."""
+    """The within-sums of these blocks of labellings."""
+    many = weights.n**2 * labellings.count > PRODUCTS
+    if isinstance(weights, EdgeList) and many and not studentized:
+        edges = weights
 
-    def of_block(index: int) -> WithinSums:
-        return within_sums(weights, labellings.block(index), studentized)
+        def of_block(index: int) -> list[WithinSums]:
+            return [_count(edges, words) for words in labellings.words(index)]
 
-    if isinstance(weights, EdgeList) and not studentized:
-        found = in_threads(of_block, blocks)
+        found = list(chain.from_iterable(in_threads(of_block, blocks)))
     else:  # products of matrices have threads of their own
-        found = []
-        for first in range(blocks.start, blocks.stop, TOGETHER):
-            some = range(first, min(first + TOGETHER, blocks.stop))
-            labels = in_threads(labellings.block, some)
-            found += [within_sums(weights, part, studentized) for part in labels]
+        matrix, found = weights.dense(), []
+        for start in range(blocks.start, blocks.stop, TOGETHER):
+            some = range(start, min(start + TOGETHER, blocks.stop))
+            for labels in in_threads(labellings.labels, some):
+                checkpoint()
+                found += _multiply(weights, matrix, labels, studentized)
     x, y, deviation = zip(*found, strict=True)
     return WithinSums(torch.cat(x), torch.cat(y), torch.cat(deviation) if studentized else None)
 
@@ -146,32 +179,48 @@ def labellings_up_to(n: int, n_x: int, limit: int) -> bool:
 def observe(
     weights: PairWeights, in_x: npt.NDArray[np.bool_], studentized: bool = False
 ) -> WithinSums:
-    """Of the samples as given."""
-    if not isinstance(weights, EdgeList) and not studentized:
+    """The within-sums of the samples as given."""
+    if studentized:
+        (found,) = _multiply(weights, weights.dense(), in_x[:, None].astype(np.uint8), True)
+        return WithinSums(*(part[0] for part in found if part is not None))
+    if not isinstance(weights, EdgeList):
         inside = torch.from_numpy(in_x)
         rows = weights.matrix[inside].sum(0)
         x = rows[inside].sum() / 2
         return WithinSums(x, weights.total - rows.sum() + x)
-    labels = np.zeros((weights.n, WORDS), np.uint64)
-    labels[in_x, 0] = 1
-    found = within_sums(weights, labels, studentized)
-    return WithinSums(*(None if part is None else part[0] for part in found))  # type: ignore[arg-type]
+    counts = np.bincount(weights.atom[in_x], minlength=len(weights.sizes)).astype(np.float64)
+    pairs = counts[weights.i] * (counts[weights.j] - (weights.i == weights.j))
+    pairs[weights.i == weights.j] /= 2
+    within, degrees = float(weights.weight @ pairs), float(weights.degree @ counts)
+    return WithinSums(
+        torch.tensor(within, dtype=torch.float64),
+        torch.tensor(weights.total - degrees + within, dtype=torch.float64),
+    )
 
 
-def within_sums(weights: PairWeights, labels: Words, studentized: bool = False) -> WithinSums:
-    """For (n, WORDS) labels, one bit for each point and labelling."""
-    if studentized:
-        matrix, z = weights.dense(), torch.from_numpy(spread(labels))
-        within_x = ((matrix @ z) * z).sum(0) / 2
-        within_y = weights.total - matrix.sum(1) @ z + within_x
-        return WithinSums(within_x, within_y, mmd_deviation(matrix, z))
-    if not isinstance(weights, EdgeList):
-        within, degrees = multiply_within(labels, weights.matrix, weights.degree)
-    elif weights.is_count:
+def _multiply(
+    weights: PairWeights, matrix: torch.Tensor, labels: Labels, studentized: bool
+) -> list[WithinSums]:
+    """R_x = z' W z / 2 for labels z of 0 and 1: a product of matrices for many labellings."""
+    found = []
+    for at in range(0, labels.shape[1], LANES):
+        z = np.ascontiguousarray(labels[:, at : at + LANES].T, dtype=np.float64)
+        within = torch.from_numpy(half_squares(z, matrix.numpy()))
+        degrees = torch.from_numpy(z @ matrix.sum(1).numpy())
+        deviation = mmd_deviation(matrix, torch.from_numpy(z.T)) if studentized else None
+        found.append(WithinSums(within, weights.total - degrees + within, deviation))
+    return found
+
+
+def _count(weights: EdgeList, words: Words) -> WithinSums:
+    """The same from packed labels, by compiled loops over the edges."""
+    from crossedge.numerics.within_sums import add_within, count_within
+
+    if weights.is_count:
         whole = weights.weight.astype(np.int64), weights.degree.astype(np.int64)
-        counts = count_within(labels, weights.i, weights.j, *whole)
+        counts = count_within(words, weights.i, weights.j, *whole)
         within, degrees = counts[0].astype(np.float64), counts[1].astype(np.float64)
     else:
         edges = weights.i, weights.j, weights.weight
-        within, degrees = add_within(labels, weights.atom, *edges, weights.degree)
+        within, degrees = add_within(words, weights.atom, *edges, weights.degree)
     return WithinSums(torch.from_numpy(within), torch.from_numpy(weights.total - degrees + within))

@@ -11,7 +11,7 @@ from crossedge.null.frozen import CROSS
 from crossedge.null.structure import Structure
 from crossedge.numerics.saddlepoint import log_five_cumulant_tail
 from crossedge.numerics.tails import log_four_moment_tail, log_normal_tail, log_pearson3_tails
-from crossedge.statistics import Statistic
+from crossedge.statistics import ChiSquare, LargerOfTwo, Linear, Statistic
 from crossedge.statistics.edge_counts import zscore
 from crossedge.statistics.label_moments import (
     Form,
@@ -38,7 +38,7 @@ def log_form_tail(
     sign: int = 1,
     structure: Structure | None = None,
 ) -> torch.Tensor:
-    """The same for sign times a form of the within-sums, with all that is known of its law.
+    """The logarithm of P(Z >= z), for the z-score Z of sign times a form of the within-sums.
 
     For "pearson3", one that moves in steps is taken half a step nearer to its mean, as a continuous
     one would have to be to have as much in its tail. With a structure, tails are not left to laws
@@ -67,7 +67,7 @@ def log_form_tail(
 def _log_law_tail(
     z: torch.Tensor, moments: LabelMoments, form: Form, sign: int, structure: Structure | None
 ) -> torch.Tensor:
-    """Without tilted labellings."""
+    """The tail by a law, without tilted labellings."""
     tail = None
     if structure is not None and structure.frozen is not None and is_cross_count(form, sign):
         frozen, of_whole = structure.frozen, structure.of_whole
@@ -84,7 +84,7 @@ def _log_law_tail(
 def _log_cumulant_tail(
     z: torch.Tensor, moments: LabelMoments, form: Form, sign: int
 ) -> torch.Tensor:
-    """By as many moments as are known."""
+    """The tail by as many moments as are known."""
     law, excess, fifth = moments.law(form), moments.excess(form), moments.fifth_cumulant(form)
     step = moments.step(form) / torch.where(law.std > 0, law.std, 1.0)
     z, skewness = z - step / 2, sign * law.skewness
@@ -107,25 +107,36 @@ def smooth_pvalue(
 
     It is 0 where nothing varies. With a structure, it has no gradient where that is used.
     """
-    if statistic.form is not None:
-        form, sign = statistic.form(moments), statistic.sign
+    if isinstance(statistic.law, Linear):
+        form, sign = statistic.law.form(moments), statistic.sign
         z = sign * zscore(x, y, moments, form)
         tail = log_form_tail(null, z, moments, form, sign, structure)
         if structure is not None:
             tail = tail.clamp(min=_log_least(moments, form.b == 0))
         return torch.where(moments.law(form).std > 0, tail, torch.zeros_like(tail))
+    if isinstance(statistic.law, ChiSquare):
+        forms = moments.weighted, moments.difference
+        varies = sum(bool(moments.law(form).std > 0) for form in forms)
+        return _log_chi_square_tail(statistic.value(x, y, moments), varies * statistic.law.degrees)
+    if isinstance(statistic.law, LargerOfTwo):
+        return _log_larger_tail(statistic.value(x, y, moments), null, x, y, moments, structure)
+    raise ValueError(_no_law(statistic, null, "null"))
+
+
+def _log_larger_tail(
+    value: torch.Tensor,
+    null: str,
+    x: torch.Tensor,
+    y: torch.Tensor,
+    moments: LabelMoments,
+    structure: Structure | None,
+) -> torch.Tensor:
+    """The logarithm of P(the weighted count's z-score or the difference's size is as large)."""
     forms = moments.weighted, moments.difference
-    laws = [moments.law(form) for form in forms]
-    varies = [bool(law.std > 0) for law in laws]
-    value = statistic.value(x, y, moments)
-    if statistic.name == "generalized":
-        return _log_chi_square_tail(value, sum(varies))
-    if statistic.name == "fisher":
-        return _log_chi_square_tail(value, 2 * sum(varies))
-    # max: P(one or the other is as large)
+    varies = [bool(moments.law(form).std > 0) for form in forms]
 
     def log_above(form: Form, side: int) -> torch.Tensor:
-        """That side times its z-score is as large: in steps, from the first that is."""
+        """The logarithm of P(side times the z-score is as large), from the first such step on."""
         law, evidence = moments.law(form), value
         step = moments.step(form) / float(law.std.detach()) if null == "pearson3" else 0.0
         if step:
@@ -156,31 +167,27 @@ def smooth_pvalue(
 
 
 def _log_least(moments: LabelMoments, mirrored: bool) -> float:
-    """At least one labelling is as extreme, and its mirror image if that has the same value."""
+    """The logarithm of the least p-value: one labelling, or two if its mirror image ties."""
     ways = 2 if mirrored and moments.n_x == moments.n_y else 1
     return math.log(ways) - log_choose(moments.n_x + moments.n_y, moments.n_x)
 
 
 def check_law(statistic: Statistic, law: object, argument: str) -> None:
-    """Whether there is such a smooth law for the statistic."""
-    if statistic.studentized and law in SMOOTH:
-        raise ValueError(
-            f"{argument}={law!r} does not go with statistic={statistic.name!r}, whose law under "
-            f"equality is not known: leave {argument} out, or choose statistic='mmd'"
-        )
-    if law == "normal" and statistic.name == "fisher":
-        raise ValueError(
-            f"{argument}='normal' does not go with statistic='fisher', made of gamma laws: "
-            f"choose {argument}='pearson3'"
-        )
-    if law == "pearson3" and statistic.name == "generalized":
-        raise ValueError(
-            f"{argument}='pearson3' does not go with statistic='generalized', which is not linear "
-            f"in the edge counts: choose {argument}='normal' (chi-square), or statistic='max'"
-        )
+    """Raise ValueError if this is a smooth law that the statistic does not have."""
+    if law in SMOOTH and law not in statistic.nulls:
+        raise ValueError(_no_law(statistic, law, argument))
+
+
+def _no_law(statistic: Statistic, law: object, argument: str) -> str:
+    refusal = f"{argument}={law!r} does not go with statistic={statistic.name!r}"
+    if not statistic.nulls:
+        return f"{refusal}, whose law under equality is not known: leave {argument} out"
+    other = f"{argument}={statistic.nulls[-1]!r}"
+    return f"{refusal}, which has no such law: choose {other}, or leave {argument} out"
 
 
 def check_null(statistic: Statistic | None, null: object) -> str:
+    """Return the name of a null that goes with the statistic, or raise ValueError."""
     if not isinstance(null, str) or null not in ("permutation", *SMOOTH):
         raise ValueError(
             f"null={null!r} is unknown: choose from 'permutation', 'normal', 'pearson3'"

@@ -18,11 +18,9 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import logsumexp
 
+from crossedge.interrupts import checkpoint
 from crossedge.null.canonical import canonical_order
-from crossedge.numerics.bit_counters import LANES
-from crossedge.numerics.dense_within import spread
-from crossedge.numerics.exchanges import run_chains
-from crossedge.numerics.labellings import coin_digits, draw_labellings
+from crossedge.numerics.labellings import LANES, draw_labels
 from crossedge.threads import in_threads
 
 Floats = npt.NDArray[np.float64]
@@ -94,13 +92,15 @@ class TiltedLabellings:
 
     def _random_labellings(self) -> Iterator[Floats]:
         """(n, LANES) labels at a time."""
-        n = len(self.A)
-        digits = coin_digits(n, self.n_x)
         for block in range(BLOCKS * self.chains // CHAINS):
-            yield 2 * spread(draw_labellings(KEY, block, n, self.n_x, digits)) - 1
+            labels = draw_labels(int(KEY), block, len(self.A), self.n_x, LANES)
+            yield 2.0 * labels.astype(np.float64) - 1.0
 
     def _climb(self) -> bool:
         """Whether there is another tilt, or the labellings are all alike."""
+        from crossedge.numerics.exchanges import run_chains
+
+        checkpoint()
         behind = self.value - self.value.max()
 
         def surplus(more: float) -> float:

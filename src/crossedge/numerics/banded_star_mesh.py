@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crossedge.compiled import compiled, inlined
-from crossedge.distances import TIE
+from crossedge.tolerances import TIE
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

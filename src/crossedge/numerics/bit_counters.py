@@ -12,11 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from crossedge.compiled import compiled, inlined
+from crossedge.numerics.labellings import WORDS, Words
 
-Words = npt.NDArray[np.uint64]
-
-WORDS = 8  # a cache line
-LANES = 64 * WORDS
 DIGITS = 63  # the sums fit an int64
 
 

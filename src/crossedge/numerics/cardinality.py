@@ -21,8 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from crossedge.compiled import compiled, compiled_fused
-from crossedge.distances import COLD, TIE
 from crossedge.numerics.exponential import decay_of
+from crossedge.tolerances import COLD, TIE
 
 Floats = npt.NDArray[np.float64]
 

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from crossedge.compiled import compiled_fused
-from crossedge.numerics.bit_counters import Words
-from crossedge.numerics.labellings import next_random, random_state
+from crossedge.numerics.labellings import Words
+from crossedge.numerics.packed_labellings import next_random, random_state
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -1,149 +1,98 @@
-"""Labellings of n points, n_x of them "x", 512 at a time, one bit each: sampled or enumerated."""
+"""Labellings of n points, n_x of them "x": drawn at random or listed, many at a time, by numpy.
+
+One byte for each label, (n, lanes). Compiled counters want them packed: (n, WORDS) words, one bit
+for each of LANES labellings.
+"""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import comb, sqrt
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from crossedge.compiled import compiled, inlined
-from crossedge.numerics.bit_counters import LANES, WORDS, Words, add_row, new_counter, read_sums
+Labels = npt.NDArray[np.uint8]
+Words = npt.NDArray[np.uint64]
+Ints = npt.NDArray[np.int64]
+
+WORDS = 8  # a cache line
+LANES = 64 * WORDS
+DIGITS = 12  # of the coins
+RARE = 1 / 8  # a share of x, below which it is quicker to add labels than to remove them
 
 
-@inlined
-def _rotate(word: Any, left: int) -> Any:
-    return (word << np.uint64(left)) | (word >> np.uint64(64 - left))
+def draw_labels(key: int, block: int, n: int, n_x: int, lanes: int) -> Labels:
+    """(n, lanes): labellings drawn uniformly among those with n_x ones.
 
-
-@inlined
-def next_random(state: Words) -> Any:
-    """xoshiro256++ (Blackman and Vigna, 2019): 64 random bits."""
-    result = _rotate(state[0] + state[3], 23) + state[0]
-    shifted = state[1] << np.uint64(17)
-    state[2] ^= state[0]
-    state[3] ^= state[1]
-    state[1] ^= state[2]
-    state[0] ^= state[3]
-    state[2] ^= shifted
-    state[3] = _rotate(state[3], 45)
-    return result
-
-
-@compiled
-def random_state(key: np.uint64, block: int) -> Words:
-    """A generator of its own for each block, so that threads do not matter (splitmix64 seeding)."""
-    golden = np.uint64(0x9E3779B97F4A7C15)
-    state = np.empty(4, np.uint64)
-    seed = key
-    for position in range(8):
-        if position == 4:  # the key is mixed; now the block enters
-            seed = (state[0] ^ state[3]) + np.uint64(block) * np.uint64(0xD1342543DE82EF95)
-        seed += golden
-        mixed = (seed ^ (seed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        state[position % 4] = mixed ^ (mixed >> np.uint64(31))
-    return state
-
-
-@inlined
-def _random_below(state: Words, n: int) -> int:
-    """A uniform integer in [0, n), n < 2^32, without bias (Lemire, 2019)."""
-    bound = np.uint64(n)
-    low_half = np.uint64(0xFFFFFFFF)
-    product = (next_random(state) >> np.uint64(32)) * bound
-    if (product & low_half) < bound:
-        reject_below = (np.uint64(1) << np.uint64(32)) % bound
-        while (product & low_half) < reject_below:
-            product = (next_random(state) >> np.uint64(32)) * bound
-    return int(product >> np.uint64(32))
-
-
-@compiled
-def _coin(n: int, n_x: int, digits: int) -> int:
-    """n_x / n in units of 2^-digits, and below 1."""
-    return min(((n_x << digits) + n // 2) // n, (1 << digits) - 1)
-
-
-@compiled
-def draw_labellings(key: np.uint64, block: int, n: int, n_x: int, digits: int) -> Words:
-    """(n, WORDS): LANES labellings drawn uniformly among those with n_x ones.
-
-    First every bit is an independent coin whose probability is n_x / n rounded to so many binary
-    digits, 64 of them from `digits` random words. A labelling with c ones is then uniform among
-    those with c ones, and stays uniform when randomly chosen ones (or zeros) are flipped until n_x
-    are left: about sqrt(n) flips instead of the n draws of a shuffle.
+    First every label is an independent coin whose probability is about n_x / n. A labelling with c
+    ones is then uniform among those with c ones, and stays uniform when randomly chosen ones (or
+    zeros) are flipped until n_x are left: about sqrt(n) flips instead of the n draws of a shuffle.
     """
-    state = random_state(key, block)
-    labels = np.empty((n, WORDS), np.uint64)
-    counter = new_counter()
-    row = np.empty(WORDS, np.uint64)
-    q = _coin(n, n_x, digits)
-    for point in range(n):
-        for word in range(WORDS):
-            coins = np.uint64(0)
-            for digit in range(digits):
-                if (q >> digit) & 1:
-                    coins |= next_random(state)
-                else:
-                    coins &= next_random(state)
-            labels[point, word] = coins
-            row[word] = coins
-        add_row(counter, row, 0)
-    ones = np.empty(LANES, np.int64)
-    read_sums(counter, ones)
-    for lane in range(LANES):
-        word = lane // 64
-        bit = np.uint64(1) << np.uint64(lane % 64)
-        surplus = ones[lane] - n_x
-        while surplus != 0:
-            point = _random_below(state, n)
-            if ((labels[point, word] & bit) != np.uint64(0)) == (surplus > 0):
-                labels[point, word] ^= bit
-                surplus += -1 if surplus > 0 else 1
+    rng = np.random.Generator(np.random.SFC64([int(key), block]))
+    words = _coins(rng, n, n_x, lanes // 64)
+    labels = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")
+    surplus = labels.sum(0, dtype=np.int64) - n_x
+    open_lanes = np.flatnonzero(surplus)
+    while len(open_lanes):
+        points = rng.integers(n, size=len(open_lanes))
+        fits = (labels[points, open_lanes] == 1) == (surplus[open_lanes] > 0)
+        flipped = open_lanes[fits]
+        labels[points[fits], flipped] ^= 1
+        surplus[flipped] -= np.sign(surplus[flipped])
+        open_lanes = open_lanes[surplus[open_lanes] != 0]
     return labels
 
 
-def coin_digits(n: int, n_x: int) -> int:
-    """How many binary digits of n_x / n the first coins of `draw_labellings` should have.
+def _coins(rng: np.random.Generator, n: int, n_x: int, words: int) -> Words:
+    """(n, words): each bit is 1 with a probability of n_x / n, rounded to DIGITS binary digits.
 
-    The fewest operations win: n words for each digit, against the flips that remain, each of which
-    takes several tries where the bits to flip are rare.
+    Every digit of the probability, from the last one up, takes a random bit: or for 1, and for 0.
     """
+    mean = n_x if n_x > RARE * n else max(n_x - 3 * sqrt(n_x), 0.0)
+    digits = min(round(mean / n * 2**DIGITS), 2**DIGITS - 1)
+    coins, begun = np.zeros((n, words), np.uint64), False
+    for digit in range(DIGITS):
+        one = (digits >> digit) & 1
+        begun = begun or one == 1  # zeros at the end change nothing
+        if begun:
+            fresh = rng.integers(2**64, size=coins.shape, dtype=np.uint64)
+            coins = coins | fresh if one else coins & fresh
+    return coins
 
-    def cost(digits: int) -> float:
-        q = _coin(n, n_x, digits) / (1 << digits)
-        bias, spread = n * q - n_x, 0.4 * sqrt(n * q * (1 - q))
-        to_set = (spread + max(-bias, 0.0)) / (1 - n_x / n)
-        to_clear = (spread + max(bias, 0.0)) / (n_x / n)
-        return n * WORDS * (0.5 + digits) + LANES * 4 * (to_set + to_clear)
 
-    return min(range(25), key=cost)
+def list_labels(first: int, lanes: int, n: int, n_x: int) -> Labels:
+    """(n, lanes): the labellings of rank first, first + 1, ... in lexicographic order.
 
-
-@compiled
-def unrank_labellings(first: int, count: int, completions: npt.NDArray[np.int64]) -> Words:
-    """(n, WORDS): the labellings of rank first, first + 1, ... in lexicographic order."""
-    n, n_x = completions.shape
-    labels = np.zeros((n, WORDS), np.uint64)
-    for lane in range(count):
-        rank = first + lane
-        bit = np.uint64(1) << np.uint64(lane % 64)
-        wanted = n_x
-        for point in range(n):
-            if wanted == 0:
-                break
-            if rank < completions[n - point - 1, wanted - 1]:
-                labels[point, lane // 64] |= bit
-                wanted -= 1
-            else:
-                rank -= completions[n - point - 1, wanted - 1]
+    The rank from the end is a sum of binomials C(m_1, n_x) + C(m_2, n_x - 1) + ..., m_1 > m_2 > ...
+    (the combinatorial number system), and the ones stand at n - 1 - m.
+    """
+    binomials = _binomials(n, n_x)
+    rest = comb(n, n_x) - 1 - np.arange(first, first + lanes)
+    labels = np.zeros((n, lanes), np.uint8)
+    for wanted in range(n_x, 0, -1):
+        m = np.searchsorted(binomials[wanted], rest, side="right") - 1
+        labels[n - 1 - m, np.arange(lanes)] = 1
+        rest -= binomials[wanted, m]
     return labels
 
 
-def completion_table(n: int, n_x: int, total: int) -> npt.NDArray[np.int64]:
-    """(n, n_x): binomial(rows, column), cut at the total, which no reachable entry exceeds."""
-    return np.array(
-        [[min(comb(rest, wanted), total) for wanted in range(n_x)] for rest in range(n)], np.int64
-    )
+@lru_cache(maxsize=4)
+def _binomials(n: int, n_x: int) -> Ints:
+    """(n_x + 1, n): C(m, wanted), cut at C(n, n_x), which no rank reaches."""
+    total = comb(n, n_x)
+    rows = [[min(comb(m, wanted), total) for m in range(n)] for wanted in range(n_x + 1)]
+    return np.array(rows, np.int64)
+
+
+def packed(labels: Labels) -> Words:
+    """(n, up to LANES) labels -> (n, WORDS)."""
+    room = np.zeros((len(labels), LANES), np.uint8)
+    room[:, : labels.shape[1]] = labels
+    words: Words = np.packbits(room, axis=1, bitorder="little").view(np.uint64)
+    return words
+
+
+def unpacked(words: Words) -> Labels:
+    """(n, WORDS) -> (n, LANES)."""
+    return np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crossedge.compiled import compiled
-from crossedge.distances import TIE
+from crossedge.tolerances import TIE
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

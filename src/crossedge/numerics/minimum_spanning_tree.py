@@ -1,21 +1,15 @@
-"""Minimum spanning trees, and the uniform average over all of them where distances tie.
+"""Minimum spanning trees of many points, by compiled loops.
 
 Prim's algorithm grows the tree from one point and, at each step, takes in the point nearest to it.
-Its order of arrival is worth as much as the tree: the points within single-linkage distance t of
-each other are runs in that order, so the largest edge on the tree path between the a-th and the
-b-th arrival is the largest key among arrivals a+1 ... b.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
 from crossedge.compiled import compiled
-from crossedge.distances import TIE
 from crossedge.numerics.leaves import (
     Floats,
     Ints,
@@ -24,27 +18,17 @@ from crossedge.numerics.leaves import (
     reduced_gaps,
     reduced_tie,
 )
-from crossedge.numerics.sparse_star_mesh import edge_resistances
+from crossedge.numerics.tied_trees import (
+    Arrivals,
+    TreeEdges,
+    average_over_ties,
+    edges_of_tree,
+    reach_of,
+)
 from crossedge.threads import in_threads
+from crossedge.tolerances import TIE
 
 LEAF = 128
-
-
-class Arrivals(NamedTuple):
-    """One minimum spanning tree: arrival a is joined to parent[a], at distance key[a]."""
-
-    order: Ints  # (n,): the point that arrived; the first has no parent
-    parent: Ints  # (n,)
-    key: Floats  # (n,): reduced distances, or distances
-    tied: bool  # whether another tree may be as short
-
-
-class TreeEdges(NamedTuple):
-    """The edges of all minimum spanning trees, and the share of these trees that each is in."""
-
-    i: Ints  # (edges,)
-    j: Ints
-    weight: Floats
 
 
 def spanning_tree_of_points(points: Floats, p: float, sizes: Ints) -> TreeEdges:
@@ -53,14 +37,14 @@ def spanning_tree_of_points(points: Floats, p: float, sizes: Ints) -> TreeEdges:
     Point i stands for sizes[i] copies; the weight of an edge i, j is that of each pair of copies.
     """
     tie = reduced_tie(p)
-    tree = _arrivals_over_leaves(*build_leaves(points, LEAF), p, tie)
+    tree = Arrivals(*_arrivals_over_leaves(*build_leaves(points, LEAF), p, tie))
     if not tree.tied:
-        return _edges_of_tree(tree, sizes)
-    reach = _reach(tree.key, tie)
+        return edges_of_tree(tree, sizes)
+    reach = reach_of(tree.key, tie)
     latest_first = np.ascontiguousarray(points[tree.order[::-1]].T)
     blocks = range(0, len(points) - 1, 256)
-    tied = in_threads(lambda first: _tied_points(latest_first, first, 256, p, reach), blocks)
-    return _average_over_ties(tree, reach.rank, np.concatenate(tied), sizes)
+    tied = in_threads(lambda first: _tied_points(latest_first, first, 256, p, *reach), blocks)
+    return average_over_ties(tree, reach.rank, np.concatenate(tied), sizes)
 
 
 def spanning_tree_of_rows(row: Callable[[int], Floats], sizes: Ints) -> TreeEdges:
@@ -76,10 +60,10 @@ def spanning_tree_of_rows(row: Callable[[int], Floats], sizes: Ints) -> TreeEdge
         any_tied |= tied
     tree = Arrivals(order, parent, key, any_tied)
     if not any_tied:
-        return _edges_of_tree(tree, sizes)
-    reach = _reach(key, TIE)
-    pairs = [_tied_in_row(row(int(order[a]))[order], a, reach) for a in range(n - 1)]
-    return _average_over_ties(tree, reach.rank, np.concatenate(pairs), sizes)
+        return edges_of_tree(tree, sizes)
+    reach = reach_of(key, TIE)
+    pairs = [_tied_in_row(row(int(order[a]))[order], a, *reach) for a in range(n - 1)]
+    return average_over_ties(tree, reach.rank, np.concatenate(pairs), sizes)
 
 
 @compiled
@@ -93,12 +77,6 @@ def arrivals_of_matrix(distances: Floats) -> tuple[Ints, Floats]:
         order[step] = _absorb_row(distances[latest], latest, best, nearest, 1.0)[0]
         key[step] = best[order[step]]
     return order, key
-
-
-def _edges_of_tree(tree: Arrivals, sizes: Ints) -> TreeEdges:
-    """The edges of the only tree, each shared among the pairs of copies that it could join."""
-    i, j = tree.order[1:], tree.parent[1:]
-    return TreeEdges(i, j, 1.0 / (sizes[i] * sizes[j]))
 
 
 @compiled
@@ -132,7 +110,7 @@ def _absorb_row(
 @compiled
 def _arrivals_over_leaves(
     points: Floats, ids: Ints, sizes: Ints, low: Floats, high: Floats, p: float, tie: float
-) -> Arrivals:
+) -> tuple[Ints, Ints, Floats, bool]:
     """Prim's algorithm, which passes over a leaf when none of its points could come nearer.
 
     The leaves are emptied on the way.
@@ -213,28 +191,11 @@ def _arrivals_over_leaves(
             if best[leaf, other] == least:
                 slot = other
         ties += candidates > 1
-    return Arrivals(order, parent, key, ties > 0)
-
-
-class Reach(NamedTuple):
-    """The lengths of tree edges in classes of equal ones, which every tie belongs to."""
-
-    rank: Ints  # (n,): the class of each arrival's key, 0 for the shortest; -1 for the first
-    limit: Floats  # (classes,): what still counts as equal
-
-
-def _reach(key: Floats, tie: float) -> Reach:
-    ascending = np.argsort(key[1:], kind="stable")
-    sorted_keys = key[1:][ascending]
-    is_new = np.diff(sorted_keys, prepend=-np.inf) > (tie - 1) * sorted_keys
-    rank = np.full(len(key), -1)
-    rank[1 + ascending] = np.cumsum(is_new) - 1
-    last_of_class = np.flatnonzero(np.append(is_new[1:], True))
-    return Reach(rank, sorted_keys[last_of_class] * tie)
+    return order, parent, key, ties > 0
 
 
 @compiled
-def _tied_in_row(distance: Floats, a: int, reach: Reach) -> Ints:
+def _tied_in_row(distance: Floats, a: int, rank: Ints, limit: Floats) -> Ints:
     """(pairs, 2): a, with each later arrival as near as the largest edge on the way there.
 
     These are the edges of all minimum spanning trees. `distance` is from a, in order of arrival.
@@ -243,8 +204,8 @@ def _tied_in_row(distance: Floats, a: int, reach: Reach) -> Ints:
     count = 0
     largest = -1
     for b in range(a + 1, len(distance)):
-        largest = max(largest, reach.rank[b])
-        if distance[b] <= reach.limit[largest]:
+        largest = max(largest, rank[b])
+        if distance[b] <= limit[largest]:
             found[count, 0] = a
             found[count, 1] = b
             count += 1
@@ -252,7 +213,9 @@ def _tied_in_row(distance: Floats, a: int, reach: Reach) -> Ints:
 
 
 @compiled
-def _tied_points(latest_first: Floats, first: int, count: int, p: float, reach: Reach) -> Ints:
+def _tied_points(
+    latest_first: Floats, first: int, count: int, p: float, rank: Ints, limit: Floats
+) -> Ints:
     """The same for `count` arrivals from the first on; (d, n) points, the latest arrival first."""
     n = latest_first.shape[1]
     backward = np.empty(n)
@@ -264,7 +227,7 @@ def _tied_points(latest_first: Floats, first: int, count: int, p: float, reach: 
         reduced_distances(latest_first, n - 1 - a, point, p, backward)
         for b in range(a + 1, n):
             distance[b] = backward[n - 1 - b]
-        pieces.append(_tied_in_row(distance, a, reach))
+        pieces.append(_tied_in_row(distance, a, rank, limit))
         total += len(pieces[-1])
     pairs = np.empty((total, 2), np.int64)
     filled = 0
@@ -272,45 +235,6 @@ def _tied_points(latest_first: Floats, first: int, count: int, p: float, reach: 
         pairs[filled : filled + len(piece)] = piece
         filled += len(piece)
     return pairs
-
-
-def _average_over_ties(tree: Arrivals, rank: Ints, tied: Ints, sizes: Ints) -> TreeEdges:
-    """The share of all minimum spanning trees that each of the tied (pairs, 2) edges is in.
-
-    Kruskal's algorithm takes the edges class by class of equal length. The edges of a class join
-    the components that the classes below it left, contracted to vertices, and every minimum
-    spanning tree is a choice of one spanning tree of each such multigraph, independently. Under
-    the uniform choice an edge of unit conductance has a probability equal to the effective
-    resistance between its ends (Kirchhoff).
-    """
-    a, b = tied.T
-    edge_rank = _largest_between(rank, a, b)
-    by_rank = np.argsort(edge_rank, kind="stable")
-    a, b, edge_rank = a[by_rank], b[by_rank], edge_rank[by_rank]
-    root_a, root_b = _contract(a, b, edge_rank, len(rank))
-    copies = sizes[tree.order].astype(np.float64)
-    pairs = copies[a] * copies[b]
-    weight = 1.0 / pairs
-    borders = np.flatnonzero(np.diff(edge_rank, prepend=-1, append=len(rank)))
-    for first, last in pairwise(borders):
-        if last - first > 1:
-            edges = slice(first, last)
-            weight[edges] = edge_resistances(root_a[edges], root_b[edges], pairs[edges])
-    return TreeEdges(tree.order[a], tree.order[b], weight)
-
-
-def _largest_between(rank: Ints, a: Ints, b: Ints) -> Ints:
-    """max(rank[a+1 ... b]) for every pair, by a table of maxima over runs of 2^level."""
-    table = [rank]
-    while 2 ** len(table) <= len(rank):
-        run, half = table[-1], 2 ** (len(table) - 1)
-        table.append(np.maximum(run[:-half], run[half:]))
-    level = np.frexp((b - a).astype(np.float64))[1] - 1
-    result = np.empty(len(a), np.int64)
-    for depth, run in enumerate(table):
-        here = level == depth
-        result[here] = np.maximum(run[a[here] + 1], run[b[here] + 1 - 2**depth])
-    return result
 
 
 @compiled
@@ -323,7 +247,7 @@ def root_of(parent: Ints, vertex: int) -> int:
 
 
 @compiled
-def _contract(a: Ints, b: Ints, edge_rank: Ints, n: int) -> tuple[Ints, Ints]:
+def contract_many(a: Ints, b: Ints, edge_rank: Ints, n: int) -> tuple[Ints, Ints]:
     """The component, as left by the classes below its own, of each end of each edge."""
     root = np.arange(n)
     root_a = np.empty_like(a)

@@ -1,19 +1,13 @@
-"""The k nearest neighbours of every point, averaged over all equally near sets where distances tie.
-
-With s points strictly nearer than the k-th and t points at just its distance, every choice of
-k - s among the t is as good: each of the t gets the weight (k - s) / t.
-"""
+"""The k nearest neighbours of many points, by compiled loops: see plain_graphs.py for the rest."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from crossedge.compiled import compiled
-from crossedge.distances import TIE
 from crossedge.numerics.leaves import (
     Floats,
     Ints,
@@ -24,61 +18,31 @@ from crossedge.numerics.leaves import (
     reduced_gaps,
     reduced_tie,
 )
+from crossedge.numerics.plain_graphs import Edges, twins
 from crossedge.threads import in_threads
 
 LEAF = 64
 
 
-class Neighbours(NamedTuple):
-    """Directed edges: j is among the neighbours of i with this weight."""
-
-    i: Ints  # (edges,)
-    j: Ints
-    weight: Floats
-
-
-def neighbours_of_points(points: Floats, k: int, p: float, copies: Ints) -> Neighbours:
+def neighbours_of_points(points: Floats, k: int, p: float, copies: Ints) -> Edges:
     """The k nearest under l_p for (n, d) distinct points, point i standing for copies[i] of them.
 
     The weight of an edge i, j is that of each pair of copies; i, i is for pairs of copies of i.
     """
-    leaves, tie, wanted = build_leaves(points, LEAF), reduced_tie(p), _wanted(k, copies)
+    leaves, tie = build_leaves(points, LEAF), reduced_tie(p)
+    wanted = np.maximum(k + 1 - copies, 0)  # beside its own copies
     found = in_threads(
         lambda leaf: _neighbours_of_leaf(leaf, leaves, p, tie, wanted, copies),
         range(len(leaves.sizes)),
     )
-    return _stack([_twins(k, copies), *found])
-
-
-def neighbours_of_rows(row: Callable[[int], Floats], k: int, copies: Ints) -> Neighbours:
-    """The same for points whose distances come by the row."""
-    wanted = _wanted(k, copies)
-    found = [
-        _neighbours_in_row(row(i), i, int(wanted[i]), copies, TIE)
-        for i in range(len(copies))
-        if wanted[i]
-    ]
-    return _stack([_twins(k, copies), *found])
-
-
-def _wanted(k: int, copies: Ints) -> Ints:
-    """How many neighbours each point needs beside its own copies."""
-    return np.maximum(k + 1 - copies, 0)
-
-
-def _twins(k: int, copies: Ints) -> Neighbours:
-    own = np.flatnonzero(copies > 1)
-    return Neighbours(own, own, np.minimum(1.0, k / (copies[own] - 1)))
-
-
-def _stack(parts: list[Neighbours]) -> Neighbours:
-    return Neighbours(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    i, j, weight = (np.concatenate(part) for part in zip(twins(k, copies), *found, strict=True))
+    return i, j, weight
 
 
 @compiled
 def _share_out(
     i: int, distance: Floats, candidates: Ints, wanted: int, copies: Ints, tie: float
-) -> Neighbours:
+) -> Edges:
     """Weights for the nearest of candidates that include all up to the last one wanted."""
     ascending = np.argsort(distance)
     taken = 0
@@ -101,18 +65,7 @@ def _share_out(
     for place in range(count):
         if distance[ascending[place]] * tie >= last:
             weight[place] = (wanted - nearer) / tied
-    return Neighbours(np.full(count, i), j, weight)
-
-
-@compiled
-def _neighbours_in_row(row: Floats, i: int, wanted: int, copies: Ints, tie: float) -> Neighbours:
-    others = np.empty(len(row) - 1, np.int64)
-    others[:i] = np.arange(i)
-    others[i:] = np.arange(i + 1, len(row))
-    last = min(wanted, len(others)) - 1
-    furthest = np.partition(row[others], last)[last]  # each stands for one copy at least
-    near = others[row[others] <= furthest * tie]
-    return _share_out(i, row[near], near, wanted, copies, tie)
+    return np.full(count, i), j, weight
 
 
 @compiled
@@ -138,7 +91,7 @@ def _push(distances: Floats, ids: Ints, distance: float, identity: int) -> None:
 @compiled
 def _neighbours_of_leaf(
     leaf: int, leaves: Leaves, p: float, tie: float, wanted: Ints, copies: Ints
-) -> Neighbours:
+) -> Edges:
     """For the points of one leaf, visiting the others by distance while they may matter."""
     d, n_leaves = leaves.low.shape
     bound = np.empty(n_leaves)
@@ -190,10 +143,10 @@ def _neighbours_of_leaf(
                 point[axis] = leaves.points[leaf, axis, slot]
             near, reach = _all_within(reach[0] * tie, point, identity, leaves, bound, p)
         found = _share_out(identity, reach, near, wanted[identity], copies, tie)
-        i.append(found.i)
-        j.append(found.j)
-        weight.append(found.weight)
-    return Neighbours(_join(i), _join(j), _join(weight))
+        i.append(found[0])
+        j.append(found[1])
+        weight.append(found[2])
+    return _join(i), _join(j), _join(weight)
 
 
 @compiled

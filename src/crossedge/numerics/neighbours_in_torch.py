@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import torch
 
-from crossedge.distances import COLD, TIE
 from crossedge.numerics.cardinality import TILTED
+from crossedge.tolerances import COLD, TIE
 
 MOST = 1 << 21  # numbers that each sweep of as many rows as go together may keep
 

@@ -15,9 +15,9 @@ import numpy as np
 
 from crossedge.compiled import compiled
 from crossedge.numerics.banded_star_mesh import BandedMesh, Bands, Floats, Ints
-from crossedge.numerics.bit_counters import Words
-from crossedge.numerics.labellings import next_random, random_state
+from crossedge.numerics.labellings import Words
 from crossedge.numerics.minimum_spanning_tree import root_of
+from crossedge.numerics.packed_labellings import next_random, random_state
 
 
 @compiled

@@ -6,11 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from crossedge.compiled import compiled, compiled_fused, compiled_sum
-from crossedge.distances import COLD, TIE
 from crossedge.numerics.cardinality import LARGEST, LEAST_POSITIVE
 from crossedge.numerics.exponential import LOG2_E, LOWEST_POWER, decay_of, half_to
 from crossedge.numerics.extent import ends_of_bits, is_odd
 from crossedge.numerics.mirror import SIDE, add_mirror, mirrored
+from crossedge.tolerances import COLD, TIE
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

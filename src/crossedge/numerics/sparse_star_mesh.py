@@ -6,10 +6,8 @@ from heapq import heapify, heappop, heappush
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
-from crossedge.numerics.star_mesh import padded, solve
+from crossedge.numerics.plain_graphs import SMALL, resistances
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -23,6 +21,9 @@ def edge_resistances(i: Ints, j: Ints, conductance: Floats) -> Floats:
     Vertices with few neighbours are eliminated one by one, fewest first; what is left is dense.
     The way back needs resistances only between vertices that were neighbours on the way out.
     """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
     vertices, index = np.unique(np.concatenate([i, j]), return_inverse=True)
     i, j = index[: len(i)], index[len(i) :]
     shape = len(vertices), len(vertices)
@@ -58,7 +59,7 @@ def edge_resistances(i: Ints, j: Ints, conductance: Floats) -> Floats:
             shares = np.array([weight / total for _, weight in near])
             stars.append((vertex, total, [a for a, _ in near], shares))
 
-    resistances: list[dict[int, float]] = [{vertex: 0.0} for vertex in range(len(vertices))]
+    found_so_far: list[dict[int, float]] = [{vertex: 0.0} for vertex in range(len(vertices))]
     for core in _connected(weights, remaining):
         position = {vertex: number for number, vertex in enumerate(core)}
         dense = np.zeros((len(core), len(core)))
@@ -66,17 +67,21 @@ def edge_resistances(i: Ints, j: Ints, conductance: Floats) -> Floats:
             row[[position[a] for a in weights[vertex]]] = list(weights[vertex].values())
         for vertex, row in zip(core, _dense_resistances(dense), strict=True):
             for a in weights[vertex]:
-                resistances[vertex][a] = float(row[position[a]])
+                found_so_far[vertex][a] = float(row[position[a]])
     for vertex, total, neighbours, shares in reversed(stars):
-        known = np.array([[resistances[a][b] for b in neighbours] for a in neighbours])
+        known = np.array([[found_so_far[a][b] for b in neighbours] for a in neighbours])
         potential = known @ shares
         found = 1.0 / total + potential - 0.5 * (shares @ potential)
         for a, resistance in zip(neighbours, found.tolist(), strict=True):
-            resistances[vertex][a] = resistances[a][vertex] = resistance
-    return np.array([resistances[a][b] for a, b in ends])
+            found_so_far[vertex][a] = found_so_far[a][vertex] = resistance
+    return np.array([found_so_far[a][b] for a, b in ends])
 
 
 def _dense_resistances(conductance: Floats) -> Floats:
+    if len(conductance) <= SMALL:
+        return resistances(conductance)
+    from crossedge.numerics.star_mesh import padded, solve
+
     return solve(padded(conductance)).resistance
 
 

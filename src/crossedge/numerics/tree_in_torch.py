@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import torch
 
-from crossedge.distances import COLD, TIE
 from crossedge.numerics.banded_star_mesh import band_starts
+from crossedge.tolerances import COLD, TIE
 
 
 @dataclass(frozen=True)

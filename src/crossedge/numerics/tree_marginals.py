@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from crossedge.compiled import compiled, compiled_fused
-from crossedge.distances import COLD, TIE
 from crossedge.numerics.banded_star_mesh import (
     BandedMesh,
     Bands,
@@ -25,6 +24,7 @@ from crossedge.numerics.mirror import SIDE, add_mirror, reflect, team_for
 from crossedge.numerics.random_trees import draw_tree
 from crossedge.numerics.star_mesh import PANEL, Mesh, empty_padded, padded, solve, tangent_of
 from crossedge.numerics.team import in_team
+from crossedge.tolerances import COLD, TIE
 
 RANGE = 600.0  # conductances down to e^-600 are safe as plain doubles
 

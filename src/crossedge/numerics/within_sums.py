@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from crossedge.compiled import compiled
-from crossedge.numerics.bit_counters import LANES, WORDS, Words, add_row, new_counter, read_sums
+from crossedge.numerics.bit_counters import add_row, new_counter, read_sums
+from crossedge.numerics.labellings import LANES, WORDS, Words
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -13,6 +13,10 @@ def cross(x: torch.Tensor, y: torch.Tensor, moments: LabelMoments) -> torch.Tens
     return moments.total - x - y
 
 
+def cross_form(_: LabelMoments) -> Form:
+    return Form(-0.5, 0.0)
+
+
 def weighted(x: torch.Tensor, y: torch.Tensor, moments: LabelMoments) -> torch.Tensor:
     """The sum q R_x + p R_y, p = (n_x - 1) / (n - 2), q = 1 - p (Chen, Chen and Su, 2018).
 
@@ -20,6 +24,10 @@ def weighted(x: torch.Tensor, y: torch.Tensor, moments: LabelMoments) -> torch.T
     """
     form = moments.weighted
     return 2 * (form.a + form.b) * x + 2 * (form.a - form.b) * y
+
+
+def weighted_form(moments: LabelMoments) -> Form:
+    return moments.weighted
 
 
 def generalized(x: torch.Tensor, y: torch.Tensor, moments: LabelMoments) -> torch.Tensor:
@@ -70,12 +78,12 @@ def log_both_tails(z: torch.Tensor, skewness: torch.Tensor) -> torch.Tensor:
 def zscores(
     x: torch.Tensor, y: torch.Tensor, moments: LabelMoments
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Of the weighted count and of R_x - R_y."""
+    """The z-scores of the weighted count and of R_x - R_y, which are not correlated."""
     return zscore(x, y, moments, moments.weighted), zscore(x, y, moments, moments.difference)
 
 
 def zscore(x: torch.Tensor, y: torch.Tensor, moments: LabelMoments, form: Form) -> torch.Tensor:
-    """(a R + b L - mean) / std; 0 where the form cannot vary."""
+    """The z-score (a R + b L - mean) / std of a form; 0 where the form cannot vary."""
     law = moments.law(form)
     varies = law.std > 0
     scale = torch.where(varies, law.std, 1.0)

@@ -1,4 +1,4 @@
-"""What statistics must know of the null: moments of the within-sums over all labellings."""
+"""Moments of the within-sums over all labellings: what statistics must know of the null."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ class LabelMoments:
 
     @property
     def slope(self) -> float:
-        """That of R in L, c."""
+        """The slope c of R in L."""
         n = self.n_x + self.n_y
         return (self.n_x - self.n_y) / (n - 2) if n > 2 else 0.0
 
     def in_t_and_l(self, form: Form) -> Form:
-        """A R + b L as a form of T and L."""
+        """Rewrite a R + b L as a form of T and L."""
         b = form.b + form.a * self.slope
         return Form(form.a, b if abs(b) > 1e-12 * abs(form.b) else 0.0)
 
@@ -98,18 +98,18 @@ class LabelMoments:
         )
 
     def step(self, form: Form) -> float:
-        """In which a form of R or of L alone moves; 0 if it has none, or of both."""
+        """The step in which a form of R alone or of L alone moves; 0 if there is none."""
         if form.a and form.b:
             return 0.0
         return abs(form.a) * self.step_r + abs(form.b) * self.step_l
 
     def rounding(self, form: Form) -> float:
-        """How far values of a form that ought to be equal may differ."""
+        """The largest difference of two values of a form that are equal but for rounding."""
         noise = 2e-14 * abs(float(self.total)) * (abs(form.a) + abs(form.b))
         return max(1e-8 * float(self.law(form).std), noise)
 
     def excess(self, form: Form) -> torch.Tensor | None:
-        """The excess kurtosis of a form in T or in R alone, where the fourth moment is known."""
+        """The excess kurtosis of a form in T or in R alone; None if that moment is not known."""
         a, b = self.in_t_and_l(form)
         fourth = self.tttt if b == 0 else self.rrrr if form.b == 0 else None
         if fourth is None:
@@ -119,7 +119,7 @@ class LabelMoments:
         return torch.where(varies, fourth / torch.where(varies, variance, 1.0) ** 2 - 3, 0.0)
 
     def fifth_cumulant(self, form: Form) -> torch.Tensor | None:
-        """Of a form divided by its standard deviation, where it is known."""
+        """The fifth cumulant of a form over its standard deviation; None if it is not known."""
         if self.fifth is None:
             return None
         a, b = self.in_t_and_l(form)
@@ -131,14 +131,14 @@ class LabelMoments:
 
     @property
     def difference(self) -> Form:
-        """Of R_x - R_y."""
+        """The form of R_x - R_y."""
         return Form(0.0, 0.5)
 
     @property
     def weighted(self) -> Form:
         """The part of q R_x + p R_y that varies, p = (n_x - 1) / (n - 2) and q = 1 - p.
 
-        Not correlated with the difference, whatever the weights.
+        It is not correlated with the difference, whatever the weights.
         """
         n = self.n_x + self.n_y
         p = (self.n_x - 1) / (n - 2) if n > 2 else 0.5
@@ -146,11 +146,11 @@ class LabelMoments:
 
 
 def is_cross_count(form: Form, sign: int) -> bool:
-    """Whether it is edges that cross, and nothing else, that make sign times a form smaller."""
+    """Whether sign times a form falls with the weight of crossing edges and with nothing else."""
     return form.b == 0 and sign * form.a > 0
 
 
 def cross_count(z: torch.Tensor, moments: LabelMoments, form: Form, sign: int) -> float:
-    """How many edges cross, (m - R) / 2, where sign times such a form has this z-score."""
+    """The weight (m - R) / 2 of crossing edges at this z-score of sign times such a form."""
     law = moments.law(form)
     return float(moments.total - (law.mean + sign * z * law.std) / form.a) / 2

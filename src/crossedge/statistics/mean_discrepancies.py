@@ -37,7 +37,9 @@ def energy_form(moments: LabelMoments) -> Form:
 
 
 def mmd_deviation(W: torch.Tensor, in_x: torch.Tensor) -> torch.Tensor:
-    """(labellings,): of `mmd` were the samples drawn anew, for (n, labellings) labels 0 and 1.
+    """Estimate the standard deviation of `mmd` over fresh samples, once for each labelling.
+
+    Labels are (n, labellings) of 0 and 1, and the estimates (labellings,).
 
     To first order, MMD squared is a mean over x plus a mean over y of what each point contributes
     (Sutherland and co-authors, 2017): its variance is four times the variances of those means.

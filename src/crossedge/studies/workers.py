@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import torch
 
+from crossedge.interrupts import checkpoint, run_interruptibly
 from crossedge.studies.candidates import Candidate, Pair
 from crossedge.studies.folder import Answer
 from crossedge.studies.grid import Cell, Point, seeds
@@ -37,6 +38,7 @@ class Work:
         point = self.points[cell.point]
         answer: Answer = {candidate.name: [] for candidate in self.candidates}
         for repetition in range(cell.first, cell.last):
+            checkpoint()
             rng, seed = seeds(self.key, point, repetition)
             with _telling("the samplers", point):
                 pair = Pair(*draw(self.samplers, rng, point))
@@ -75,11 +77,15 @@ def finished(work: Work, cells: Sequence[Cell], jobs: int, dask: Any) -> Iterato
         threads = torch.get_num_threads()
         try:
             for cell in cells:
-                yield work(cell)
+                yield _alone(work, cell)
         finally:
             torch.set_num_threads(threads)
     else:
         yield from _in_processes(work, cells, jobs)
+
+
+def _alone(work: Work, cell: Cell) -> Finished:
+    return run_interruptibly(lambda: work(cell))
 
 
 def _in_processes(work: Work, cells: Sequence[Cell], jobs: int) -> Iterator[Finished]:

@@ -41,6 +41,11 @@ class EdgeList:
     def n(self) -> int:
         return len(self.atom)
 
+    @property
+    def unit(self) -> float:
+        """The weights are as they are: sums of them do not leave the range."""
+        return 1.0
+
     @cached_property
     def sizes(self) -> Ints:
         """(atoms,): how many points each atom holds."""

@@ -8,10 +8,10 @@ from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from crossedge.distances import Distances, check_values, distance_matrix
+from crossedge.headroom import check_room
 from crossedge.weights.dense import DenseWeights
 from crossedge.weights.edge_list import EdgeList
 
@@ -37,6 +37,11 @@ class Weights(ABC):
     def is_smooth(self) -> bool:
         """Whether W has a gradient in the distances."""
 
+    @property
+    def peak_matrices(self) -> float:
+        """How many (n, n) matrices of doubles a test with these weights holds at its peak."""
+        return 6.0
+
     @abstractmethod
     def check_size(self, n: int) -> None:
         """Whether n points are enough."""
@@ -45,25 +50,20 @@ class Weights(ABC):
     def of_matrices(self, distances: torch.Tensor) -> torch.Tensor:
         """(..., n, n) distances -> (..., n, n) pair weights, in float64."""
 
-    def check_statistic(self, name: str) -> None:
-        """Whether it has a meaning for these weights."""
-        if name == "energy" and self.default_statistic != "energy":
-            raise ValueError(
-                f"statistic='energy' does not go with {self!r}: "
-                "choose 'mmd', or weights=ce.EnergyKernel()"
-            )
-
     def pairs(self, distances: Distances) -> PairWeights:
         """W as the rest of the pipeline takes it."""
         self.check_size(distances.n)
+        check_room(distances.n, self.peak_matrices)
         matrix = torch.from_numpy(distance_matrix(distances))
-        return DenseWeights(self.of_matrices(matrix).detach())
+        return DenseWeights.in_range(self.of_matrices(matrix).detach())
 
     def __call__(self, distances: torch.Tensor) -> torch.Tensor:
         """(..., n, n) distances -> (..., n, n) pair weights W, with a zero diagonal."""
         self.check_distances(distances)
         if not distances.numel():
             return distances * 0.0
+        if distances.is_cpu:
+            check_room(distances.shape[-1], self.peak_matrices)
         if distances.dtype == torch.float64:
             return self.of_matrices(distances)
         # the one device of torch that has no float64
@@ -99,11 +99,17 @@ def check_scale(scale: object, name: str, *, zero: bool) -> Any:
         if scale != "median":
             raise ValueError(f"{name}={scale!r} is unknown: give a number or 'median'")
         return scale
+    _check_no_gradient(scale, name)
     if isinstance(scale, np.ndarray | np.generic | torch.Tensor):
         scale = scale.tolist()
     values: tuple[Any, ...] = (scale,)
     if isinstance(scale, Sequence):
-        scale = values = tuple(scale)
+        for value in scale:
+            _check_no_gradient(value, name)
+        scale = values = tuple(
+            value.item() if isinstance(value, torch.Tensor) and not value.ndim else value
+            for value in scale
+        )
     for value in values:
         if isinstance(value, bool) or not isinstance(value, Real):
             raise TypeError(
@@ -116,6 +122,14 @@ def check_scale(scale: object, name: str, *, zero: bool) -> Any:
     if not values:
         raise ValueError(f"{name} is an empty sequence: give one at least")
     return scale
+
+
+def _check_no_gradient(scale: object, name: str) -> None:
+    if isinstance(scale, torch.Tensor) and scale.requires_grad:
+        raise ValueError(
+            f"{name} is a tensor that requires a gradient, and weights have none in it: "
+            f"give {name}.detach()"
+        )
 
 
 def show_scale(scale: Scale, one: str, several: str) -> str:
@@ -141,20 +155,19 @@ def _median_distance(distances: torch.Tensor) -> float:
     Derivatives take it as given.
     """
     n = len(distances)
-    fixed = distances.cpu().numpy()
-    above = np.triu_indices(n, 1)
-    between = fixed[above] / 2 + fixed.T[above] / 2
+    above = torch.ones(n, n, dtype=torch.bool, device=distances.device).triu_(1)
+    between = distances[above] / 2 + distances.mT[above] / 2
     median = _median(between)
     return median if median > 0 else _median(between[between > 0])
 
 
-def _median(values: npt.NDArray[np.float64]) -> float:
+def _median(values: torch.Tensor) -> float:
     """0 of none. The two halves are taken first: their sum might overflow."""
-    if not len(values):
+    count = len(values)
+    if not count:
         return 0.0
-    middle = [(len(values) - 1) // 2, len(values) // 2]
-    low, high = np.partition(values, middle)[middle]
-    return float(low / 2 + high / 2)
+    low, high = (float(values.kthvalue(k).values) for k in ((count + 1) // 2, count // 2 + 1))
+    return low / 2 + high / 2
 
 
 ANY = "give ce.SpanningTree(), ce.NearestNeighbours(k) or a kernel, as ce.GaussianKernel()"

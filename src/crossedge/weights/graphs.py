@@ -9,9 +9,11 @@ from math import prod
 import numpy as np
 import torch
 
-from crossedge.compiled import has_compiled_loops
-from crossedge.distances import Distances, matrix_distances
-from crossedge.weights.edge_list import EdgeList, Ints
+from crossedge.distances import Distances, distance_matrix, matrix_distances
+from crossedge.headroom import check_room
+from crossedge.threads import has_compiled_loops
+from crossedge.weights.dense import DenseWeights
+from crossedge.weights.edge_list import EdgeList, Floats, Ints
 from crossedge.weights.family import (
     PairWeights,
     Scale,
@@ -87,10 +89,16 @@ class GraphWeights(Weights):
         return isinstance(self.temperature, float | int) and self.temperature > 0
 
     def pairs(self, distances: Distances) -> PairWeights:
-        if self.is_smooth:
-            return as_edges_if_whole(super().pairs(distances))
         self.check_size(distances.n)
-        return self.classical_edges(distances)
+        if not self.is_smooth:
+            return self.classical_edges(distances)
+        check_room(distances.n, self.peak_matrices)
+        return as_edges_if_whole(self.marginals(distance_matrix(distances)))
+
+    def marginals(self, matrix: Floats) -> Floats:
+        """W of one matrix of distances, without a gradient."""
+        weights: Floats = self.of_matrices(torch.from_numpy(matrix)).detach().numpy()
+        return weights
 
     def of_matrices(self, distances: torch.Tensor) -> torch.Tensor:
         parts = [self._at(level, distances) for level in self.temperatures(distances)]
@@ -115,17 +123,18 @@ class GraphWeights(Weights):
         return torch.stack(graphs).reshape(distances.shape)
 
 
-def as_edges_if_whole(weights: PairWeights) -> PairWeights:
+def as_edges_if_whole(W: Floats) -> PairWeights:
     """A list of edges where it is so cold that weights are whole numbers, but for rounding.
 
     The statistic then moves in steps, which smooth laws must know.
     """
-    if isinstance(weights, EdgeList):
-        return weights
-    W, n = weights.matrix.numpy(), weights.n
+    n = len(W)
+    few = W[:: max(n // 8, 1)]  # which tell most of the time
+    if not np.abs(few - np.rint(few)).max() <= WHOLE:
+        return DenseWeights(torch.from_numpy(W))
     whole = np.rint(W)
     if not np.abs(W - whole).max() <= WHOLE or np.count_nonzero(whole) > MOST_EDGES * n:
-        return weights
+        return DenseWeights(torch.from_numpy(W))
     i, j = np.nonzero(np.triu(whole))
     return EdgeList(np.arange(n), i, j, whole[i, j])
 

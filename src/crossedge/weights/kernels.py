@@ -180,4 +180,4 @@ class EnergyKernel(KernelWeights):
 
 def _symmetric_without_diagonal(matrices: torch.Tensor) -> torch.Tensor:
     off = 1 - torch.eye(matrices.shape[-1], dtype=matrices.dtype, device=matrices.device)
-    return (matrices + matrices.mT) * (off / 2)
+    return (matrices / 2 + matrices.mT / 2) * off  # halves first: their sum might overflow

@@ -9,12 +9,10 @@ from numbers import Integral
 import numpy as np
 import torch
 
-from crossedge.distances import Distances, PointDistances
-from crossedge.numerics.cardinality import draw_neighbours
-from crossedge.numerics.nearest_neighbours import neighbours_of_points, neighbours_of_rows
-from crossedge.numerics.neighbour_marginals import neighbour_model
+from crossedge.distances import Distances, PointDistances, matrix_distances, rows_of
+from crossedge.numerics.plain_graphs import SMALL, nearest_in_rows, softmax_weights
 from crossedge.weights.distinct import distinct
-from crossedge.weights.edge_list import EdgeList, Ints
+from crossedge.weights.edge_list import EdgeList, Floats, Ints
 from crossedge.weights.family import Scale
 from crossedge.weights.graphs import GraphWeights
 from crossedge.weights.smoothed import smoothed_neighbours
@@ -71,20 +69,37 @@ class NearestNeighbours(GraphWeights):
                 f"k={self.k} is too large for {n} pooled points: give at most k={n - 1}"
             )
 
+    def marginals(self, matrix: Floats) -> Floats:
+        if self.k > 1:
+            return super().marginals(matrix)
+        levels = [level for (level,) in self.temperatures(torch.from_numpy(matrix))]
+        total = np.zeros_like(matrix)
+        for level in levels:
+            if level > 0:
+                total += softmax_weights(matrix, level)
+            else:
+                total += self.classical_edges(matrix_distances(matrix)).dense().numpy()
+        total /= len(levels)
+        return total
+
     def smoothed(self, distances: torch.Tensor, temperatures: Sequence[float]) -> torch.Tensor:
         return smoothed_neighbours(distances, self.k, temperatures)
 
     def draw(self, distances: torch.Tensor, temperature: float, rng: np.random.Generator) -> Ints:
+        from crossedge.numerics.cardinality import draw_neighbours
+        from crossedge.numerics.neighbour_marginals import neighbour_model
+
         found = neighbour_model(distances.numpy(), self.k, temperature, np.empty(distances.shape))
         uniforms = rng.random(distances.shape)
         return draw_neighbours(found.distances, found.decay, found.kth, self.k, uniforms)
 
     def classical_edges(self, distances: Distances) -> EdgeList:
         between, atom, copies = distinct(distances)
-        if isinstance(between, PointDistances):
-            near = neighbours_of_points(between.points, self.k, between.p, copies)
+        if isinstance(between, PointDistances) and between.n > SMALL:
+            from crossedge.numerics.nearest_neighbours import neighbours_of_points
+
+            i, j, weight = neighbours_of_points(between.points, self.k, between.p, copies)
         else:
-            near = neighbours_of_rows(between.row, self.k, copies)
+            i, j, weight = nearest_in_rows(rows_of(between), self.k, copies)
         # copies of a point are neighbours of each other, both ways
-        weight = np.where(near.i == near.j, 2 * near.weight, near.weight)
-        return EdgeList.from_pairs(atom, near.i, near.j, weight)
+        return EdgeList.from_pairs(atom, i, j, np.where(i == j, 2 * weight, weight))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from crossedge.calls import run_usual
 from crossedge.distances import check_values
 from crossedge.randomness import Rng, random_key
 from crossedge.weights.graphs import GraphWeights, check_graph
@@ -46,4 +47,4 @@ def sample_edges(weights: GraphWeights, distances: torch.Tensor, rng: Rng = None
     matrix = distances.detach().to("cpu", torch.float64).contiguous()
     source = np.random.default_rng(int(random_key(rng)))
     (temperature,) = source.choice(weights.temperatures(matrix))
-    return torch.from_numpy(weights.draw(matrix, float(temperature), source))
+    return torch.from_numpy(run_usual(lambda: weights.draw(matrix, float(temperature), source)))

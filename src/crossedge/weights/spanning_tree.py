@@ -8,12 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from crossedge.distances import Distances, PointDistances
-from crossedge.numerics.minimum_spanning_tree import (
-    spanning_tree_of_points,
-    spanning_tree_of_rows,
-)
-from crossedge.numerics.tree_marginals import draw_smoothed_tree
+from crossedge.distances import Distances, PointDistances, distance_matrix
+from crossedge.numerics.plain_graphs import SMALL
+from crossedge.numerics.tied_trees import spanning_tree_of_matrix
 from crossedge.randomness import random_key
 from crossedge.weights.distinct import distinct
 from crossedge.weights.edge_list import EdgeList, Ints
@@ -57,6 +54,10 @@ class SpanningTree(GraphWeights):
             return "minimum spanning tree"
         return f"smoothed spanning tree ({self.warmth})"
 
+    @property
+    def peak_matrices(self) -> float:
+        return 10.0
+
     def check_size(self, n: int) -> None:
         """Two points have a tree."""
 
@@ -67,14 +68,22 @@ class SpanningTree(GraphWeights):
         return super()._classical((distances + distances.mT) / 2)
 
     def draw(self, distances: torch.Tensor, temperature: float, rng: np.random.Generator) -> Ints:
+        from crossedge.numerics.tree_marginals import draw_smoothed_tree
+
         symmetric = ((distances + distances.T) / 2).numpy()
         return draw_smoothed_tree(symmetric, temperature, random_key(rng))
 
     def classical_edges(self, distances: Distances) -> EdgeList:
         between, atom, copies = distinct(distances)
-        if isinstance(between, PointDistances):
+        if between.n <= SMALL:
+            tree = spanning_tree_of_matrix(distance_matrix(between), copies)
+        elif isinstance(between, PointDistances):
+            from crossedge.numerics.minimum_spanning_tree import spanning_tree_of_points
+
             tree = spanning_tree_of_points(between.points, between.p, copies)
         else:
+            from crossedge.numerics.minimum_spanning_tree import spanning_tree_of_rows
+
             tree = spanning_tree_of_rows(between.row, copies)
         # the copies of a point are joined first, by any of the trees among them (Cayley)
         twins = np.flatnonzero(copies > 1)

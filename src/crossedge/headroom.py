@@ -1,0 +1,64 @@
+"""Look before allocating: how much memory is free, and whether n x n matrices fit into it."""
+
+from __future__ import annotations
+
+import math
+import os
+from contextlib import suppress
+from pathlib import Path
+
+FEW = 1000  # points whose matrices are not worth a look
+GIB = 2**30
+
+
+ELSE = "or a graph at temperature 0, which needs no such matrix"
+
+
+def check_room(n: int, matrices: float, remedy: str = ELSE) -> None:
+    """Raise MemoryError, in one line, unless so many (n, n) matrices of doubles fit into memory."""
+    if n <= FEW:
+        return
+    needed, free = 8.0 * n * n * matrices, free_memory()
+    if needed > free:
+        most = int(math.sqrt(free / (8 * matrices))) // 100 * 100
+        raise MemoryError(
+            f"{n:,} points need about {needed / GIB:.1f} GiB for matrices of all pairs and "
+            f"{free / GIB:.1f} GiB are free: take at most {most:,} points, {remedy}"
+        )
+
+
+def free_memory() -> float:
+    """Bytes that this process may still take; infinite where the system does not tell."""
+    return max(min(_machine(), _control_group(), _limit_of_process()), 0.0)
+
+
+def _machine() -> float:
+    with suppress(OSError, ValueError, IndexError):
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return float(line.split()[1]) * 1024
+    with suppress(AttributeError, OSError, ValueError):
+        return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    return math.inf
+
+
+def _control_group() -> float:
+    """What this process leaves of the limit of a container, if there is one."""
+    for limit in ("memory.max", "memory/memory.limit_in_bytes"):
+        with suppress(OSError, ValueError):
+            allowed = float((Path("/sys/fs/cgroup") / limit).read_text())
+            resident = int(Path("/proc/self/statm").read_text().split()[1])
+            return allowed - resident * os.sysconf("SC_PAGE_SIZE")
+    return math.inf
+
+
+def _limit_of_process() -> float:
+    """What is left of the address space that `ulimit -v` allows."""
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if limit != resource.RLIM_INFINITY:
+            pages = int(Path("/proc/self/statm").read_text().split()[0])
+            return float(limit - pages * resource.getpagesize())
+    return math.inf
