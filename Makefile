@@ -27,6 +27,7 @@ slow: $(READY)
 	$(BIN)/pytest -m slow
 
 bench: $(READY)
+	$(BIN)/python benchmarks/first_answer.py
 	$(BIN)/python benchmarks/classical.py
 	$(BIN)/python benchmarks/smoothed.py
 	$(BIN)/python benchmarks/null.py

@@ -20,6 +20,16 @@ def use_twins(monkeypatch):
         monkeypatch.setattr(f"crossedge.weights.{module}.has_compiled_loops", lambda _: False)
 
 
+@pytest.fixture(params=["numpy", "compiled"])
+def graphs(request, monkeypatch):
+    """Make classical graphs by numpy or by compiled loops, whatever the number of points."""
+    small = 10**9 if request.param == "numpy" else 0
+    for module in ("nearest_neighbours", "spanning_tree"):
+        monkeypatch.setattr(f"crossedge.weights.{module}.SMALL", small)
+    for module in ("tied_trees", "sparse_star_mesh"):
+        monkeypatch.setattr(f"crossedge.numerics.{module}.SMALL", small)
+
+
 @pytest.fixture(params=["compiled", "torch"])
 def loops(request, monkeypatch):
     if request.param == "torch":

@@ -145,6 +145,32 @@ def test_a_bad_distance_gets_one_clear_line(distance, message):
     assert "\n" not in str(error.value)
 
 
+def zero_at_first(a, b):
+    """A similarity whose first points would pass for a distance."""
+    return a @ b.T
+
+
+@pytest.mark.parametrize(
+    "weights", [ce.SpanningTree(), ce.NearestNeighbours(2), ce.SpanningTree(1.0)]
+)
+def test_a_similarity_is_seen_wherever_it_shows(weights):
+    x = np.zeros((100, 2))
+    x[50] = [3.0, 4.0]
+    with pytest.raises(ValueError, match="for a point and itself"):
+        ce.two_sample(x, x[:2], weights, distance=zero_at_first)
+
+
+def test_asymmetry_is_seen_wherever_it_shows():
+    def one_pair_differs(a, b):
+        distances = torch.cdist(a, b)
+        distances[(a[:, None, 0] == 7) & (b[None, :, 0] == 2)] += 1
+        return distances
+
+    x = np.arange(100.0)[:, None]
+    with pytest.raises(ValueError, match="distance is not symmetric"):
+        ce.two_sample(x[:50], x[50:], ce.SpanningTree(1.0), distance=one_pair_differs)
+
+
 class TestProductOfMatrices:
     """In many dimensions: near points, equal points and the gradient must not suffer from it."""
 

@@ -2,6 +2,8 @@
 
 import math
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -249,3 +251,82 @@ def test_normality_by_definition():
     with pytest.raises(ValueError, match="symmetric with a zero diagonal"):
         ce.normality(np.triu(W), 3, 4)
     assert math.isinf(ce.normality(np.ones((4, 4)) - np.eye(4), 2, 2).bound)
+
+
+WIDTHS = [2, 40]  # columns, by differences and by a product of matrices
+EVERY = [
+    ce.SpanningTree(0.5),
+    ce.NearestNeighbours(1, 0.5),
+    ce.NearestNeighbours(3, 0.5),
+    ce.GaussianKernel(),
+    ce.EnergyKernel(),
+]
+
+
+@pytest.mark.parametrize("weights", EVERY, ids=repr)
+@pytest.mark.parametrize("columns", WIDTHS)
+@pytest.mark.parametrize("standardize", [True, False, "pearson3"])
+def test_gradients_by_transforms(weights, columns, standardize):
+    """`torch.func.grad` is the same as backward."""
+    generator = torch.Generator().manual_seed(0)
+    x, y = (torch.randn(20, columns, generator=generator) for _ in range(2))
+    loss = ce.TwoSampleLoss(weights, standardize=standardize)
+    y.requires_grad_()
+    loss(x, y).backward()
+    found = torch.func.grad(lambda y: loss(x, y))(y.detach())
+    torch.testing.assert_close(found, y.grad)
+
+
+def test_no_second_derivatives():
+    distances = torch.cdist(*[torch.randn(10, 2)] * 2).requires_grad_()
+    total = ce.SpanningTree(1.0)(distances)[:5, :5].sum()
+    (first,) = torch.autograd.grad(total, distances, create_graph=True)
+    with pytest.raises(RuntimeError, match="no second derivatives"):
+        first.sum().backward()
+
+
+COMPILE = """
+import torch
+import crossedge as ce
+
+generator = torch.Generator().manual_seed(0)
+x, y = torch.randn(2, 20, 2, generator=generator)
+linear = torch.nn.Linear(2, 2)
+for weights in (ce.SpanningTree(0.5), ce.NearestNeighbours(1, 0.5), ce.GaussianKernel()):
+    loss = ce.TwoSampleLoss(weights)
+    gradients = []
+    for call in (lambda: loss(x, linear(y)), torch.compile(lambda: loss(x, linear(y)), backend=%r)):
+        linear.zero_grad()
+        call().backward()
+        gradients.append(linear.weight.grad.clone())
+    torch.testing.assert_close(*gradients)
+print("compiled")
+"""
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_it_runs_under_torch_compile(backend):
+    """In a process of its own, where nothing was compiled before."""
+    command = [sys.executable, "-c", COMPILE % backend]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert found.stdout.strip() == "compiled", found.stderr
+
+
+def similarity(a, b):
+    return torch.exp(-torch.cdist(a, b))
+
+
+@pytest.mark.parametrize(
+    ("distance", "message"),
+    [
+        (similarity, "for a point and itself: it must be 0 there"),
+        (lambda a, b: torch.cdist(a, b)[:, :3], "returned shape"),
+        (lambda a, b: torch.cdist(a, b) * torch.arange(1.0, 21.0), "not symmetric"),
+        (lambda a, b: torch.cdist(a, b).tolist(), "must return a tensor"),
+        (lambda a, b: torch.cdist(a, b) / 0, "NaN, infinite or negative"),
+    ],
+)
+def test_a_bad_distance_gets_one_clear_line(distance, message):
+    x, y = torch.randn(2, 10, 2, generator=torch.Generator().manual_seed(0))
+    with pytest.raises((ValueError, TypeError), match=message):
+        ce.TwoSampleLoss(ce.SpanningTree(1.0), distance=distance)(x, y)

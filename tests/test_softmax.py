@@ -3,6 +3,7 @@ import pytest
 import torch
 
 import crossedge as ce
+from crossedge.distances import matrix_distances
 from crossedge.numerics.symmetric_softmax import probes, symmetric_weights
 
 
@@ -100,3 +101,20 @@ def test_what_is_too_cold_is_left_to_others(temperature, taken):
     assert symmetric(distances.numpy(), temperature)[0] == taken
     tiny = 1e-250 * distances
     assert not symmetric(tiny.numpy(), temperature * 1e-250)[0]
+
+
+@pytest.mark.parametrize("temperature", [5e-324, 1e-300, 1e-18, 1e-3, 0.3, 30.0, 1e300])
+@pytest.mark.parametrize("kind", ["normal", "grid", "equal"])
+def test_numpy_and_compiled_loops_agree(temperature, kind):
+    """Tests take the one, losses the other."""
+    rng = np.random.default_rng(0)
+    points = {
+        "normal": rng.normal(size=(70, 2)),
+        "grid": rng.integers(0, 4, (70, 2)) * 0.1,
+        "equal": np.ones((70, 2)),
+    }[kind]
+    weights = ce.NearestNeighbours(1, temperature)
+    matrix = np.linalg.norm(points[:, None] - points, axis=2)
+    expected = weights(torch.from_numpy(matrix)).numpy()
+    found = weights.pairs(matrix_distances(matrix)).dense().numpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-300)

@@ -9,6 +9,8 @@ from scipy import stats
 from scipy.integrate import quad
 
 import crossedge as ce
+from crossedge.null import permutations
+from crossedge.null.permutations import relabel
 
 FAMILIES = [ce.SpanningTree(), ce.NearestNeighbours(1), ce.NearestNeighbours(5)]
 
@@ -192,6 +194,11 @@ BAD_OPTIONS = {
         "weights is a class: give an instance",
     ),
     "statistic": ({"statistic": "crosss"}, "statistic='crosss' is unknown: choose from 'cross'"),
+    "energy of graphs": ({"statistic": "energy"}, "statistic='energy' does not go with Spanning"),
+    "energy by default": (
+        {"statistic": "energy", "weights": None},
+        "statistic='energy' does not go with the default weights",
+    ),
     "null": ({"null": "gamma"}, "null='gamma' is unknown"),
     "no resamples": ({"n_resamples": 0}, "n_resamples=0 is too small"),
     "half a resample": ({"n_resamples": 9.5}, "n_resamples=9.5 is not an integer"),
@@ -209,6 +216,23 @@ def test_a_bad_option_gets_one_clear_line(option, message):
         ce.two_sample(**GOOD | option)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_stopping_early_saves_labellings(monkeypatch):
+    """Samples that are equal need one look, after the first block."""
+    seen = []
+
+    def counted(weights, labellings, blocks, studentized):
+        seen.extend(blocks)
+        return relabel(weights, labellings, blocks, studentized)
+
+    monkeypatch.setattr(permutations, "relabel", counted)
+    x = np.random.default_rng(0).normal(size=(50, 2))
+    ce.two_sample(x, x, ce.EnergyKernel(), early_stopping=1, rng=0)
+    assert seen == [0]
+    seen.clear()
+    ce.two_sample(x, x + 9, ce.EnergyKernel(), early_stopping=1, rng=0)
+    assert seen == list(range(10))  # all 9,999, none twice
 
 
 @pytest.mark.slow

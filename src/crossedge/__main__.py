@@ -1,36 +1,41 @@
 """The command: `crossedge`, `python -m crossedge`, and `torchrun -m crossedge` for several."""
 
 import os
-import signal
 import sys
 from typing import NoReturn
 
-BROKEN_PIPE = 128 + 13  # exit codes as a shell reports them: 128 and the number of the signal
-INTERRUPTED = 128 + 2
+BROKEN_PIPE, INTERRUPTED = 128 + 13, 128 + 2  # as a shell reports these signals
+WORK = "crossedge"  # the name of threads that work while the main thread waits
 
 
 def command() -> NoReturn:
     """Run the command and end the process with its exit code.
 
-    After an interrupt the process ends at once: abandoned work may be deep in a compiled loop, and
-    must neither delay nor crash the end. Whoever reads the output may close the pipe early, which
-    is no error.
+    If work was abandoned and has not ended, the process ends at once: it may be deep in a compiled
+    loop, and must neither delay nor crash the end. Whoever reads the output may close the pipe
+    early, which is no error.
     """
     try:
         try:
+            import signal  # here, like all that can be: an interrupt above prints a traceback
+            import threading
+
             from crossedge.cli import main
 
             code = main()
         finally:
             if sys.stdout is not None:
                 sys.stdout.flush()
-    except KeyboardInterrupt:  # while `cli` was imported
+    except KeyboardInterrupt:
         print("crossedge: interrupted", file=sys.stderr, flush=True)
-        code = INTERRUPTED
-    except BrokenPipeError:
+        os._exit(INTERRUPTED)
+    except OSError as error:  # of the output: `main` has seen to all others
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # flushed again at the end
         code = BROKEN_PIPE
-    if code == INTERRUPTED:
+        if not isinstance(error, BrokenPipeError):
+            print(f"crossedge: {error}", file=sys.stderr)
+            code = 1
+    if any(thread.name == WORK for thread in threading.enumerate()):
         os._exit(code)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # the answer is out: end without a traceback

@@ -72,7 +72,7 @@ def adaptive_test(
     labellings = Labellings(distances.n, samples.n_x, n_resamples, rng)
     table, tolerances = [], []
     for one, group in groupby(parts, key=lambda part: part.weights):
-        pairs = one.pairs(full if one.is_smooth else distances)
+        pairs = one.pairs(full)
         moments = label_moments(pairs, samples.n_x, samples.n_y)
         seen = observe(pairs, samples.in_x)
         drawn = relabel(pairs, labellings, range(labellings.blocks))

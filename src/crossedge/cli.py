@@ -12,6 +12,7 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,27 +34,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     That is 0; or 1 after a line on stderr that says what is wrong; or 130 after an interrupt, which
     ends a command at once and leaves a line too.
     """
-    options = argparse.Namespace(interrupted=lambda: "interrupted")
+    options = argparse.Namespace(interrupted=lambda: "interrupted", in_thread=True)
     try:
-        return run_interruptibly(lambda: _run(arguments, options))
+        run_interruptibly(lambda: _parser().parse_args(arguments, options))
+        return run_interruptibly(lambda: _run(options)) if options.in_thread else _run(options)
     except KeyboardInterrupt as stopped:
         if os.environ.get("RANK", "0") == "0":  # one of the processes of torchrun speaks for all
             _complain(str(stopped) or options.interrupted())
         return 130
 
 
-def _run(arguments: Sequence[str] | None, options: argparse.Namespace) -> int:
-    _parser().parse_args(arguments, options)
+def _run(options: argparse.Namespace) -> int:
     try:
         answer: str = options.run(options)
     except FAULTS as error:
         _complain(str(error))
         return 1
     try:
-        print(answer, end="\n" if answer else "", flush=True)
-    except BrokenPipeError:  # no fault of the command: see `command` in __main__.py
-        raise
-    except (ValueError, OSError) as error:
+        print(answer, end="\n" if answer else "")  # pipes that are closed: see __main__.py
+    except UnicodeEncodeError as error:
         _complain(str(error))
         return 1
     return 0
@@ -114,7 +113,7 @@ def _parser() -> argparse.ArgumentParser:
     workers = power.add_mutually_exclusive_group()
     workers.add_argument("--jobs", type=_jobs, default=-1, help="processes (default: every core)")
     workers.add_argument("--dask", metavar="ADDRESS", help="the scheduler of a Dask cluster")
-    power.set_defaults(run=_reproduce_power)
+    power.set_defaults(run=_reproduce_power, in_thread=False)
     moons = figures.add_parser("moons", help="two moons, learnt at three temperatures")
     moons.add_argument("--out", type=Path, default=Path("reproduction/moons"), help="folder")
     moons.add_argument("--epochs", type=_count(1), help="of each model (default: the paper's 500)")
@@ -331,15 +330,15 @@ def _models(rows: list[dict[str, Any]], folder: Path) -> str:
 
 
 def _reproduce_power(options: argparse.Namespace) -> str:
-    from crossedge.experiments.power import DIMENSIONS, claims, reproduce_power
-
-    study = reproduce_power(
+    """Wait in the main thread: an interrupt there lets the study end its processes."""
+    power: Any = run_interruptibly(lambda: import_module("crossedge.experiments.power"))
+    study = power.reproduce_power(
         options.out,
         repetitions=options.repetitions,
-        dimensions=options.dimensions or DIMENSIONS,
+        dimensions=options.dimensions or power.DIMENSIONS,
         seed=options.seed,
         jobs=1 if options.dask else options.jobs,
         dask=options.dask,
     )
-    table = claims(study).to_string(index=False, float_format="{:.3f}".format)
+    table = power.claims(study).to_string(index=False, float_format="{:.3f}".format)
     return f"{table}\ntables and figures are in {options.out}"

@@ -22,6 +22,9 @@ Loop = TypeVar("Loop", bound=Callable[..., object])
 def compiled(function: Loop, *, fused: bool = False, any_order: bool = False) -> Loop:
     """Compile a loop over arrays to machine code, kept on disk between runs.
 
+    It returns numbers, arrays or plain tuples of them: a named tuple is made by the interpreter,
+    and a signal that it handles meanwhile ends the process.
+
     The loop lets go of the interpreter lock, so that `in_threads` can run blocks side by side.
     (numba's own threads abort a process that forks or that calls from two threads.)
     Arguments hold no NaN (the door has seen to that), so smallest and largest may use vector

@@ -19,7 +19,7 @@ Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
 
 PATIENCE = 0.5  # seconds: where locks are deaf to signals (Windows), how long they may be
-GRACE = 1.0  # seconds that abandoned work has to reach a checkpoint, before it is left to itself
+GRACE = 0.5  # seconds that abandoned work has to reach a checkpoint, before it is left to itself
 
 
 class Abandoned(BaseException):

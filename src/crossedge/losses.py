@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Callable
 from typing import Literal
 
 import torch
@@ -94,12 +96,16 @@ class TwoSampleLoss(torch.nn.Module):
         names = f"statistic={self.statistic.name!r}, standardize={self.standardize!r}"
         return f"{self.weights}, {names}, distance={self.distance}"
 
-    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         """The loss for (n_x, d) and (n_y, d) tensors of points, a scalar of their type.
 
         Half precision is taken to single, and of two types the wider one wins.
         """
+        if "torch._dynamo" in sys.modules:  # which torch.compile imports, and nobody else should
+            return _outside_graphs()(self, x, y)
+        return self._loss(x, y)
+
+    def _loss(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         largest = max(_largest("x", x), _largest("y", y))
         if x.shape[1] != y.shape[1]:
             raise ValueError(
@@ -144,6 +150,17 @@ class TwoSampleLoss(torch.nn.Module):
             if statistic.form is not None:  # as large as the weights
                 loss = loss * pairs.unit
         return loss.to(dtype)
+
+
+def _outside_graphs() -> Callable[..., torch.Tensor]:
+    """The loss as a function that torch.compile leaves as it is."""
+    global _disabled
+    if _disabled is None:
+        _disabled = torch.compiler.disable(TwoSampleLoss._loss)  # type: ignore[no-untyped-call]
+    return _disabled
+
+
+_disabled: Callable[..., torch.Tensor] | None = None
 
 
 def _largest(name: str, points: object) -> float:

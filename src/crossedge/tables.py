@@ -18,6 +18,7 @@ from crossedge.interrupts import checkpoint
 Floats = npt.NDArray[np.float64]
 WHOLE = re.compile(r"[+-]?[0-9]+")
 LARGEST = 2**53  # beyond it, not all integers are floating point numbers
+LOOK = 1000  # lines below the first that tell whether it holds names
 EVEN_COLUMNS = 4  # so many numbers in equal steps are more likely names than a point
 
 
@@ -145,7 +146,9 @@ def _names(path: Path, lines: Sequence[Line], header: bool | None) -> list[str] 
             header = _numbers_are_names(path, lines)
         elif any(numbers) and not (cells[0] == "" and _count_up(cells[1:])):
             odd = cells[numbers.index(False)]
-            raise ValueError(f"{path} has {odd!r} among numbers in its first line: give a number")
+            raise ValueError(
+                f"{path} has {_shown(odd)} among numbers in its first line: give a number"
+            )
         else:
             header = True
     if not header:
@@ -163,11 +166,11 @@ def _names(path: Path, lines: Sequence[Line], header: bool | None) -> list[str] 
 def _numbers_are_names(path: Path, lines: Sequence[Line]) -> bool:
     """Decide whether a first line of numbers names the columns; raise ValueError if in doubt.
 
-    Frames without names are written with the names 0, 1, 2, ... Above columns in which nothing is
-    written as a whole number, these are names, and so are quoted numbers above others. Otherwise
-    they may be a point. It is doubtful too when nothing else in a column is written as a whole
-    number, when the numbers are many and in equal steps, as years and wavelengths are, and when a
-    single column begins with 0, the name of a series that has none.
+    Frames without names are written with the names 0, 1, 2, ... Above columns in which hardly
+    anything is written as a whole number, these are names, and so are quoted numbers above others.
+    Otherwise they may be a point. Other whole numbers above such a column are doubtful too, and so
+    are many numbers in equal steps, as years and wavelengths are, and a single column that begins
+    with 0, the name of a series that has none.
     """
     cells, rest = lines[0].cells, lines[1:]
     if rest and lines[0].text.count('"') == 2 * len(cells) and '"' not in rest[0].text:
@@ -177,7 +180,7 @@ def _numbers_are_names(path: Path, lines: Sequence[Line]) -> bool:
     distinct = len(set(cells)) == len(cells) and all(map(WHOLE.fullmatch, cells))
     if not even and not distinct:
         return False
-    whole = _columns_with_whole_numbers(rest, len(cells))
+    whole = _columns_with_whole_numbers(rest[:LOOK], len(cells))
     if counted and rest and not any(whole):
         return True
     if counted or even or cells == ["0"] or (rest and not all(whole)):
@@ -205,15 +208,12 @@ def _in_equal_steps(cells: Sequence[str]) -> bool:
 
 
 def _columns_with_whole_numbers(lines: Sequence[Line], width: int) -> list[bool]:
-    """For each column, whether any of its cells is written as a whole number."""
-    found = [False] * width
+    """For each column, whether whole numbers are common in it, more than one in a hundred."""
+    counts = [0] * width
     for line in lines:
-        checkpoint()
         for place, cell in enumerate(line.cells[:width]):
-            found[place] = found[place] or bool(WHOLE.fullmatch(cell))
-        if all(found):
-            break
-    return found
+            counts[place] += not _is_number(cell) or WHOLE.fullmatch(cell) is not None
+    return [100 * count > len(lines) for count in counts]
 
 
 def _is_number(cell: str) -> bool:
@@ -232,10 +232,14 @@ def _fault(lines: Sequence[Line], names: Sequence[str] | None) -> str:
         cells = line.cells
         for place, cell in enumerate(cells[:width]):
             if not _is_number(cell):
-                return f"line {line.number} has {cell!r} in column {_column(place, names)}"
+                return f"line {line.number} has {_shown(cell)} in column {_column(place, names)}"
         if len(cells) != width:
             return f"line {line.number} has {len(cells)} cells, not {width}"
     return "separate its numbers by commas"
+
+
+def _shown(cell: str) -> str:
+    return repr(cell if len(cell) <= 40 else cell[:37] + "...")
 
 
 def _column(place: int, names: Sequence[str] | None) -> str:

@@ -81,10 +81,13 @@ def _largest_on_the_way(rank: Ints) -> Ints:
     return largest
 
 
-@compiled
 def solve_banded(conductance: Floats, bands: Bands) -> BandedMesh:
     """Effective resistances for (n, n) conductances W, which are overwritten."""
-    weight, band, decay = conductance, bands.of_pair, bands.decay
+    return BandedMesh(conductance, *_solve_banded(conductance, bands.of_pair, bands.decay))
+
+
+@compiled
+def _solve_banded(weight: Floats, band: Ints, decay: Floats) -> tuple[Floats, Ints, Floats]:
     n = len(weight)
     total = np.ones(n)
     nearest = np.zeros(n, np.int64)
@@ -122,7 +125,7 @@ def solve_banded(conductance: Floats, bands: Bands) -> BandedMesh:
         for j in range(k):
             resistance[k, j] = v[j] + (1.0 / total[k] - 0.5 * inner) * here[far[j]]
             resistance[j, k] = resistance[k, j]
-    return BandedMesh(weight, total, nearest, resistance)
+    return total, nearest, resistance
 
 
 @inlined
