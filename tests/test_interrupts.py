@@ -1,6 +1,7 @@
 """Real interrupts, at many moments of calls that would take long."""
 
 import contextvars
+import cProfile
 import subprocess
 import sys
 import threading
@@ -37,6 +38,12 @@ def test_other_threads_do_their_own_work():
     thread.start()
     thread.join()
     assert found == [True]
+
+
+def test_a_profiler_sees_the_work():
+    profiler = cProfile.Profile()
+    thread = profiler.runcall(lambda: run_interruptibly(threading.current_thread))
+    assert thread is threading.main_thread()
 
 
 def test_work_inside_work_goes_on_in_its_thread():

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # as type checkers know it; typing itself takes a while to import
 if TYPE_CHECKING:
+    from typing import Any
+
     from crossedge.divergences import divergence as divergence
     from crossedge.losses import TwoSampleLoss as TwoSampleLoss
     from crossedge.null.normality import normality as normality
@@ -53,6 +53,8 @@ __all__ = [*_HOMES]
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
     value = getattr(import_module(_HOMES[name]), name)
     globals()[name] = value
     return value

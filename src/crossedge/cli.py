@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # the names in crossedge.statistics, which needs torch
 STATISTICS = ("cross", "energy", "fisher", "generalized", "max", "mmd", "mmd_ratio", "weighted")
-FAULTS = (ValueError, TypeError, OSError, ImportError, FloatingPointError)
+FAULTS = (ValueError, TypeError, OSError, ImportError, MemoryError, FloatingPointError)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -48,7 +48,7 @@ def _run(options: argparse.Namespace) -> int:
     try:
         answer: str = options.run(options)
     except FAULTS as error:
-        _complain(str(error))
+        _complain(str(error) or f"{type(error).__name__}, without a word")
         return 1
     try:
         print(answer, end="\n" if answer else "")  # pipes that are closed: see __main__.py
@@ -74,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     test.add_argument(
         "--header",
         action=argparse.BooleanOptionalAction,
-        help="whether the first line of each .csv names the columns (default: see for itself)",
+        help="whether the first line of each .csv names the columns (default: by its looks)",
     )
     test.add_argument(
         "--resamples", type=_count(1), default=9999, help="random labellings (%(default)s)"
@@ -307,7 +307,7 @@ def _reproduce_moons(options: argparse.Namespace) -> str:
     from crossedge.experiments.moons import reproduce_moons
 
     rows = reproduce_moons(options.out, epochs=options.epochs, seed=options.seed)
-    return _models(rows or [], options.out)
+    return _models(rows, options.out)
 
 
 def _reproduce_mnist(options: argparse.Namespace) -> str:
@@ -318,7 +318,7 @@ def _reproduce_mnist(options: argparse.Namespace) -> str:
 
     steps = STEPS if options.steps is None else options.steps
     rows = reproduce_mnist(options.out, options.data, steps=steps, seed=options.seed)
-    return _models(rows or [], options.out)
+    return _models(rows, options.out)
 
 
 def _models(rows: list[dict[str, Any]], folder: Path) -> str:

@@ -9,6 +9,7 @@ ends the wait. The work, for which nobody waits any more, ends at its next check
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from contextvars import copy_context
@@ -39,9 +40,11 @@ def interruptible(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
 def run_interruptibly(work: Callable[[], Answer]) -> Answer:
     """Do the work in a thread of its own while the main thread waits.
 
-    Only the main thread receives signals: a call from any other one does its work there.
+    Only the main thread receives signals: a call from any other one does its work there. And so
+    does one that somebody profiles or debugs, who would see nothing but the waiting.
     """
-    if threading.current_thread() is not threading.main_thread():
+    watched = sys.getprofile() is not None or sys.gettrace() is not None
+    if watched or threading.current_thread() is not threading.main_thread():
         return work()
     call = _Call(work)
     try:

@@ -16,8 +16,8 @@ MEASURES = ("pvalue", "energy_distance", "density", "coverage", "frechet_distanc
 
 def learn_models(
     folder: Path, configurations: Mapping[str, Configuration], data: str | None = None
-) -> dict[str, Run] | None:
-    """All runs, measured, or None if Ctrl-C stopped one: the next time goes on from there."""
+) -> dict[str, Run]:
+    """Return all runs, measured; after an interrupt the next call goes on from there."""
     runs = {}
     for name, configuration in configurations.items():
         path = folder / name
@@ -27,8 +27,7 @@ def learn_models(
                 raise ValueError(f"{path} holds a run with other settings: give another folder")
         else:
             run = Run.begin(path, configuration, data)
-        if not train_with_bar(run, name):
-            return None
+        train_with_bar(run, name)
         if run.quality() is None:
             run.finish()
         runs[name] = run

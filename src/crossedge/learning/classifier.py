@@ -14,7 +14,9 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from crossedge.interrupts import checkpoint
 from crossedge.learning.datasets import Dataset
+from crossedge.learning.generators import own_randomness
 
 CACHE_VARIABLE = "CROSSEDGE_CACHE"
 FEATURES, BATCH, STEP = 64, 128, 1e-3
@@ -23,7 +25,8 @@ FEATURES, BATCH, STEP = 64, 128, 1e-3
 def classifier_of(dataset: Dataset) -> nn.Sequential:
     """The one that is kept, or else a new one, which is kept from then on."""
     path = _cache() / f"classifier-{_fingerprint(dataset)}.pt"
-    network = _make(dataset.dimension)
+    with own_randomness(0):
+        network = _make(dataset.dimension)
     if path.is_file():
         try:
             network.load_state_dict(torch.load(path, weights_only=True))
@@ -56,14 +59,14 @@ def _train(network: nn.Sequential, dataset: Dataset) -> None:
     """By a seed of its own; about as many steps for few images as for many."""
     assert dataset.train_labels is not None
     epochs = 60 if len(dataset.train) < 5000 else 3
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
+    with own_randomness(0):
         for layer in network:
             if isinstance(layer, nn.Linear):
                 layer.reset_parameters()
         optimizer = torch.optim.Adam(network.parameters(), lr=STEP)
         for _ in range(epochs):
             for rows in torch.split(torch.randperm(len(dataset.train)), BATCH):
+                checkpoint()
                 error = nn.functional.cross_entropy(
                     network(dataset.train[rows]), dataset.train_labels[rows]
                 )

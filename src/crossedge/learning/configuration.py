@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from crossedge.losses import TwoSampleLoss
-from crossedge.weights import (
-    EnergyKernel,
-    GaussianKernel,
-    InverseMultiquadricKernel,
-    LaplaceKernel,
-    NearestNeighbours,
-    SpanningTree,
-    Weights,
-)
+if TYPE_CHECKING:
+    from crossedge.losses import TwoSampleLoss
+    from crossedge.weights import Weights
 
 Scale = float | tuple[float, ...] | str
 WEIGHTS = {  # and the settings that they use
@@ -58,12 +52,20 @@ class Configuration:
         if self.weights not in WEIGHTS:
             known = ", ".join(repr(name) for name in WEIGHTS)
             raise ValueError(f"weights={self.weights!r} is unknown: choose from {known}")
-        if self.batch < 2:
-            raise ValueError(f"batch={self.batch} is too small: give at least 2")
-        if self.noise < 1:
-            raise ValueError(f"noise={self.noise} is too small: give at least 1 dimension")
+        for name, least in (("batch", 2), ("noise", 1), ("k", 1)):
+            if getattr(self, name) < least:
+                value = getattr(self, name)
+                raise ValueError(f"{name}={value} is too small: give at least {least}")
         if not self.phases or min(phase.epochs for phase in self.phases) < 1:
             raise ValueError("phases is empty, or one has no epoch: give at least one")
+        for phase in self.phases:
+            if not 0 < phase.step < math.inf:
+                raise ValueError(f"a step size is {phase.step}: give positive numbers")
+            if phase.temperature is not None and "temperature" not in WEIGHTS[self.weights]:
+                raise ValueError(f"weights {self.weights!r} have no temperature: give phases none")
+            _check_scale("temperature", phase.temperature)
+        for name in ("temperature", "bandwidth"):
+            _check_scale(name, getattr(self, name))
 
     @property
     def epochs(self) -> int:
@@ -79,23 +81,27 @@ class Configuration:
         return phase
 
     def make_weights(self, phase: Phase) -> Weights:
+        from crossedge import weights as families  # here: plain values do not need torch
+
         temperature = self.temperature if phase.temperature is None else phase.temperature
         if self.weights == "neighbours":
-            return NearestNeighbours(self.k, temperature)  # type: ignore[arg-type]
+            return families.NearestNeighbours(self.k, temperature)  # type: ignore[arg-type]
         if self.weights == "tree":
-            return SpanningTree(temperature)  # type: ignore[arg-type]
+            return families.SpanningTree(temperature)  # type: ignore[arg-type]
         kernels: dict[str, Any] = {
-            "gaussian": GaussianKernel,
-            "laplace": LaplaceKernel,
-            "multiquadric": InverseMultiquadricKernel,
+            "gaussian": families.GaussianKernel,
+            "laplace": families.LaplaceKernel,
+            "multiquadric": families.InverseMultiquadricKernel,
         }
         if self.weights in kernels:
             kernel: Weights = kernels[self.weights](self.bandwidth)
             return kernel
-        return EnergyKernel()
+        return families.EnergyKernel()
 
     def make_losses(self) -> list[TwoSampleLoss]:
         """One for each phase."""
+        from crossedge.losses import TwoSampleLoss
+
         return [
             TwoSampleLoss(self.make_weights(phase), self.statistic, self.standardize)  # type: ignore[arg-type]
             for phase in self.phases
@@ -119,6 +125,15 @@ class Configuration:
             if name in values:
                 values[name] = _scale(values[name])
         return cls(**values)
+
+
+def _check_scale(name: str, scale: Scale | None) -> None:
+    """Raise ValueError unless it is "median", or numbers at which a loss has a gradient."""
+    if scale is None or scale == "median":
+        return
+    for value in scale if isinstance(scale, tuple) else (scale,):
+        if isinstance(value, str) or not 0 < value < math.inf:
+            raise ValueError(f"{name} {value} is not above 0: give a positive number, or 'median'")
 
 
 def _scale(value: Any) -> Any:

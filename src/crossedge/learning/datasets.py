@@ -7,10 +7,13 @@ import os
 import struct
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import torch
+
+if TYPE_CHECKING:
+    import torch
 
 MNIST_VARIABLE = "CROSSEDGE_MNIST"
 MOONS, MOONS_HELD_OUT, MOONS_NOISE = 5120, 1000, 0.05
@@ -49,6 +52,7 @@ def load(name: str, folder: str | Path | None = None) -> Dataset:
 
 def moons() -> Dataset:
     """Two moons, with noise 0.05 as in the paper."""
+    import torch
     from sklearn.datasets import make_moons
 
     points, _ = make_moons(MOONS + MOONS_HELD_OUT, noise=MOONS_NOISE, random_state=0)
@@ -58,6 +62,7 @@ def moons() -> Dataset:
 
 def digits() -> Dataset:
     """The 1,797 digits of scikit-learn, 8 x 8, in a fixed random order; 360 of them held out."""
+    import torch
     from sklearn.datasets import load_digits
 
     images, labels = load_digits(return_X_y=True)
@@ -69,17 +74,17 @@ def digits() -> Dataset:
 
 
 def mnist(folder: str | Path | None = None) -> Dataset:
-    """From the four IDX files, plain or gzipped, scaled to [-1, 1]."""
-    folder = folder or os.environ.get(MNIST_VARIABLE)
-    if not folder:
-        raise FileNotFoundError(
-            f"MNIST is not here: give its folder by --data or the variable {MNIST_VARIABLE}"
-        )
+    """Load the four IDX files, plain or gzipped, and scale pixels to [-1, 1]."""
+    import torch
+
+    files = mnist_files(folder)
     parts: list[tuple[torch.Tensor, torch.Tensor, int]] = []
     shape: tuple[int, ...] = ()
     for part in ("train", "t10k"):
-        images = read_idx(find_idx(folder, f"{part}-images-idx3-ubyte"), IMAGES)
-        labels = read_idx(find_idx(folder, f"{part}-labels-idx1-ubyte"), LABELS)
+        images, labels = (
+            read_idx(files[part, "images"], IMAGES),
+            read_idx(files[part, "labels"], LABELS),
+        )
         shape = shape or (images.shape[1], images.shape[1])
         if len(images) != len(labels):
             raise ValueError(f"{part} of MNIST has {len(images)} images and {len(labels)} labels")
@@ -91,6 +96,20 @@ def mnist(folder: str | Path | None = None) -> Dataset:
             raise ValueError(f"{part} of MNIST has the label {labels.max()}: give digits, 0 to 9")
     (train, classes, side), (held_out, held_out_classes, _) = parts
     return Dataset("mnist", train, held_out, classes, held_out_classes, side=side)
+
+
+def mnist_files(folder: str | Path | None = None) -> dict[tuple[str, str], Path]:
+    """Find the files of both parts, without reading them."""
+    folder = folder or os.environ.get(MNIST_VARIABLE)
+    if not folder:
+        raise FileNotFoundError(
+            f"MNIST is not here: give its folder by --data or the variable {MNIST_VARIABLE}"
+        )
+    return {
+        (part, kind): find_idx(folder, f"{part}-{kind}-idx{axes}-ubyte")
+        for part in ("train", "t10k")
+        for kind, axes in (("images", 3), ("labels", 1))
+    }
 
 
 def find_idx(folder: str | Path, name: str) -> Path:

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from crossedge.distances import lp_distances
+from crossedge.interrupts import checkpoint, interruptible
 from crossedge.learning.configuration import Configuration
 from crossedge.learning.datasets import Dataset, load
 from crossedge.learning.pictures import draw_metrics, draw_samples
 from crossedge.learning.quality import measure_quality
 from crossedge.learning.runs import RunFolder
-from crossedge.learning.trainer import Trainer, any_process, rank
+from crossedge.learning.trainer import Trainer, rank
 from crossedge.verbs import two_sample
 
 PICTURES = 20  # in a run
 RESAMPLES = 1000  # for the exact p-value of an epoch, as in the paper
+LAWS = {  # of the p-values of an epoch
+    "log_pvalue_permutation": "permutation",
+    "log_pvalue": "pearson3",
+    "log_pvalue_normal": "normal",
+}
 Watch = Callable[[dict[str, Any]], None]
 
 
@@ -38,6 +42,7 @@ class Run:
         self.leads = rank() == 0  # of several processes, one writes
         self.dataset: Dataset = load(configuration.data, data)
         self.trainer = Trainer.configured(configuration, self.dataset, device)
+        self.saved = 0  # the last epoch that is in the folder
 
     @classmethod
     def begin(
@@ -59,35 +64,37 @@ class Run:
         state = folder.load(tidy=run.leads)
         if state:
             run.trainer.restore(state)
+            run.saved = run.trainer.epoch
         return run
 
-    def train(self, watch: Watch) -> bool:
-        """False if Ctrl-C stopped it, which it does after the epoch."""
+    @interruptible
+    def train(self, watch: Watch) -> None:
+        """Train to the last epoch; an interrupt leaves the folder as the last whole epoch did."""
         every = max(1, self.configuration.epochs // PICTURES)
-        with _asked_to_stop() as asked:
-            for epoch in self.trainer.run():
-                if self.leads:
-                    line = {**epoch._asdict(), **self._pvalues()}
-                    if epoch.epoch % every == 0:
-                        self.draw(epoch.epoch)
-                    self.folder.save(self.trainer.state(), line)
-                    watch(line)
-                if any_process(asked()):
-                    return False
-        return True
+        for epoch in self.trainer.run():
+            if self.leads:
+                line = {**epoch._asdict(), **self._pvalues()}
+                if epoch.epoch % every == 0:
+                    self.draw(epoch.epoch)
+                checkpoint()
+                self.folder.save(self.trainer.state(), line)
+                self.saved = epoch.epoch
+                watch(line)
 
     def quality(self) -> dict[str, Any] | None:
         """What `finish` found, once it has been there."""
         return self.folder.read_json("quality.json")
 
     def finish(self) -> dict[str, Any]:
-        """Pictures, and the quality on held-out data."""
+        """Draw pictures, and measure the quality on held-out data."""
         self.draw(self.trainer.epoch)
         metrics = self.folder.metrics()
         if metrics:
             draw_metrics(metrics, self.folder.path / "loss.png")
+        checkpoint()
         found = measure_quality(self.dataset, self.sample(2000, seed=1))
         found = {"epochs": self.trainer.epoch, **found}
+        checkpoint()
         self.folder.write_json("quality.json", found)
         return found
 
@@ -106,8 +113,10 @@ class Run:
         real, fake = held_out[chosen[:count]], self.sample(count, seed=epoch)
         distances = lp_distances(real.double(), 2.0, fake.double())
         weights = self.configuration.make_weights(self.configuration.phase_of(epoch))
-        tests = [
-            two_sample(
+        found = {}
+        for name, null in LAWS.items():
+            checkpoint()
+            found[name] = two_sample(
                 distances,
                 count,
                 weights,
@@ -116,29 +125,5 @@ class Run:
                 n_resamples=RESAMPLES,
                 distance="precomputed",
                 rng=epoch,
-            )
-            for null in ("permutation", "pearson3", "normal")
-        ]
-        names = ("log_pvalue_permutation", "log_pvalue", "log_pvalue_normal")
-        return {name: test.log_pvalue for name, test in zip(names, tests, strict=True)}
-
-
-@contextmanager
-def _asked_to_stop() -> Iterator[Callable[[], bool]]:
-    """The first Ctrl-C asks, a second one interrupts."""
-    asked = False
-
-    def ask(_: int, __: object) -> None:
-        nonlocal asked
-        asked = True
-        signal.signal(signal.SIGINT, before)
-
-    try:
-        before = signal.signal(signal.SIGINT, ask)
-    except ValueError:  # not in the main thread, which alone has signals
-        yield lambda: False
-        return
-    try:
-        yield lambda: asked
-    finally:
-        signal.signal(signal.SIGINT, before)
+            ).log_pvalue
+        return found

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from crossedge.learning.learn import Run
 
 
-def train_with_bar(run: Run, title: str = "") -> bool:
-    """False if Ctrl-C stopped the run, which it does after the epoch."""
+def train_with_bar(run: Run, title: str = "") -> None:
+    """Train to the last epoch and show how far it is."""
+    console = Console(stderr=True)  # what a pipe takes are the results
     columns = (
         TextColumn(title or run.configuration.data),
         BarColumn(),
@@ -20,7 +22,12 @@ def train_with_bar(run: Run, title: str = "") -> bool:
         TimeRemainingColumn(),
     )
     # speed over an hour: epochs may last longer than the half minute that rich looks back
-    with Progress(*columns, disable=not run.leads, speed_estimate_period=3600) as bar:
+    with Progress(
+        *columns,
+        console=console,
+        disable=not (run.leads and console.is_terminal),
+        speed_estimate_period=3600,
+    ) as bar:
         task = bar.add_task("", total=run.configuration.epochs, completed=run.trainer.epoch)
 
         def watch(line: dict[str, Any]) -> None:
@@ -28,4 +35,4 @@ def train_with_bar(run: Run, title: str = "") -> bool:
             text = f"loss {line['loss']:.3f}  p {p:.2g}"
             bar.update(task, completed=line["epoch"], description=text)
 
-        return run.train(watch)
+        run.train(watch)

@@ -14,8 +14,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from crossedge.learning.configuration import Configuration
 
 
@@ -25,12 +23,17 @@ class RunFolder:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
 
-    def create(self, configuration: Configuration) -> None:
+    def check_vacant(self) -> None:
+        """Raise FileExistsError if the folder holds a run that has finished an epoch."""
         if (self.path / "checkpoint.pt").exists():
             raise FileExistsError(
                 f"{self.path} holds a run: resume it (--resume), or give another folder"
             )
+
+    def create(self, configuration: Configuration) -> None:
+        self.check_vacant()
         self.path.mkdir(parents=True, exist_ok=True)
+        (self.path / "metrics.jsonl").unlink(missing_ok=True)  # of an epoch that was cut off
         text = json.dumps(configuration.to_dict(), indent=2) + "\n"
         self._write("config.json", text.encode())
 
@@ -42,6 +45,8 @@ class RunFolder:
 
     def save(self, state: dict[str, Any], metrics: dict[str, Any]) -> None:
         """After an epoch: its line first, which counts only once the checkpoint has its epoch."""
+        import torch  # here: who asks for a run that is not there need not wait for it
+
         with (self.path / "metrics.jsonl").open("ab") as file:
             file.write(json.dumps(metrics).encode() + b"\n")
             file.flush()
@@ -55,6 +60,8 @@ class RunFolder:
 
     def load(self, *, tidy: bool = True) -> dict[str, Any] | None:
         """The last checkpoint, if there is one; to be tidy, lines of later epochs are dropped."""
+        import torch
+
         path = self.path / "checkpoint.pt"
         state: dict[str, Any] | None = None
         if path.is_file():

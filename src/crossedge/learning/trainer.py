@@ -12,9 +12,10 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from crossedge.interrupts import checkpoint
 from crossedge.learning.configuration import Configuration, Phase
 from crossedge.learning.datasets import Dataset
-from crossedge.learning.generators import initialise, paper_generator
+from crossedge.learning.generators import initialise, own_randomness, paper_generator
 
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
@@ -28,7 +29,7 @@ class Epoch(NamedTuple):
     seconds: float
 
 
-class NotFiniteError(RuntimeError):
+class NotFiniteError(FloatingPointError):
     """The loss stopped being a number."""
 
 
@@ -56,7 +57,8 @@ class Trainer:
     noise : int
         The dimension of the noise.
     seed : int
-        Of the order of the data and of the noise.
+        Of the order of the data, of the noise, and of layers that are random, such as dropout: the
+        global generators of torch are put back after every epoch.
 
     Examples
     --------
@@ -115,9 +117,10 @@ class Trainer:
         cls, configuration: Configuration, dataset: Dataset, device: str = "cpu"
     ) -> Trainer:
         """With the paper's generator and the losses of a configuration."""
-        generator = paper_generator(
-            configuration.noise, dataset.dimension, bounded=dataset.is_images
-        )
+        with own_randomness(configuration.seed):
+            generator = paper_generator(
+                configuration.noise, dataset.dimension, bounded=dataset.is_images
+            )
         initialise(generator, configuration.seed)
         return cls(
             generator.to(device),
@@ -135,26 +138,28 @@ class Trainer:
             yield self._next_epoch()
 
     def sample(self, count: int, seed: int = 0) -> torch.Tensor:
-        """Points of the generator as it is, by noise of their own."""
+        """Generate points from a seed, in evaluation mode; training goes on as if it never did."""
         source = torch.Generator().manual_seed(seed)
-        device = next(self.generator.parameters()).device
+        noise = torch.randn(count, self.noise, generator=source).to(self._device)
         training = self.generator.training
         self.generator.eval()
         try:
-            with torch.no_grad():
-                noise = torch.randn(count, self.noise, generator=source).to(device)
+            with torch.no_grad(), own_randomness(_seed_from(source), self._device):
                 return torch.cat([self.generator(part) for part in torch.split(noise, 4096)])
         finally:
             self.generator.train(training)
 
     def state(self) -> dict[str, Any]:
-        """A copy of all that is needed to go on as if never interrupted; tensors and numbers."""
+        """Copy all that is needed to go on after this epoch as if never interrupted.
+
+        It holds tensors and numbers only. Layers that are random need no entry: every epoch seeds
+        them anew by `random`.
+        """
         now = {
             "epoch": self.epoch,
             "generator": self.generator.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "random": self.random.get_state(),
-            "global_random": torch.get_rng_state(),  # of layers such as dropout
         }
         return copy.deepcopy(now)
 
@@ -163,26 +168,37 @@ class Trainer:
         self.generator.load_state_dict(state["generator"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.random.set_state(state["random"])
-        torch.set_rng_state(state["global_random"])
+
+    @property
+    def _device(self) -> torch.device:
+        return next(self.generator.parameters()).device
 
     def _next_epoch(self) -> Epoch:
         start = time.perf_counter()
         step = self.steps[self.epoch]
         for group in self.optimizer.param_groups:
             group["lr"] = step
-        order = torch.randperm(len(self.data), generator=self.random)
         losses: list[float] = []
-        for first in range(0, len(self.data) - self.batch + 1, self.batch):
-            try:
-                losses.append(self._step(self.data[order[first : first + self.batch]]))
-            except NotFiniteError as error:
-                raise NotFiniteError(
-                    f"{error} in step {len(losses) + 1} of epoch {self.epoch + 1}: "
-                    "try a smaller step size, a higher temperature, or another seed"
-                ) from None
+        with own_randomness(self._seed_of_layers(), self._device):
+            order = torch.randperm(len(self.data), generator=self.random)
+            for first in range(0, len(self.data) - self.batch + 1, self.batch):
+                checkpoint()
+                try:
+                    losses.append(self._step(self.data[order[first : first + self.batch]]))
+                except NotFiniteError as error:
+                    raise NotFiniteError(
+                        f"{error} in step {len(losses) + 1} of epoch {self.epoch + 1}: "
+                        "try a smaller step size, a higher temperature, or another seed"
+                    ) from None
         self.epoch += 1
         seconds = time.perf_counter() - start
         return Epoch(self.epoch, sum(losses) / len(losses), step, seconds)
+
+    def _seed_of_layers(self) -> int:
+        """Look ahead in `random`, which alone is saved; processes differ, as their points do."""
+        ahead = torch.Generator()
+        ahead.set_state(self.random.get_state())
+        return _seed_from(ahead) + rank()
 
     def _step(self, real: torch.Tensor) -> float:
         noise = torch.randn(self.batch, self.noise, generator=self.random).to(real.device)
@@ -205,21 +221,16 @@ class Trainer:
         return float(value.detach())
 
 
+def _seed_from(source: torch.Generator) -> int:
+    return int(torch.randint(2**62, (), generator=source))
+
+
 def _processes() -> int:
     return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
 
 
 def rank() -> int:
     return dist.get_rank() if _processes() > 1 else 0
-
-
-def any_process(flag: bool) -> bool:
-    """Whether it holds in any process: they must stop together."""
-    if _processes() == 1:
-        return flag
-    flags = torch.tensor([float(flag)])
-    dist.all_reduce(flags, dist.ReduceOp.MAX)
-    return bool(flags.item())
 
 
 def _gather(own: torch.Tensor) -> torch.Tensor:

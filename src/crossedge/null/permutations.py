@@ -157,11 +157,12 @@ def relabel(
         found = list(chain.from_iterable(in_threads(of_block, blocks)))
     else:  # products of matrices have threads of their own
         matrix, found = weights.dense(), []
+        degree = matrix.sum(1).numpy()
         for start in range(blocks.start, blocks.stop, TOGETHER):
             some = range(start, min(start + TOGETHER, blocks.stop))
             for labels in in_threads(labellings.labels, some):
                 checkpoint()
-                found += _multiply(weights, matrix, labels, studentized)
+                found += _multiply(weights, matrix, degree, labels, studentized)
     x, y, deviation = zip(*found, strict=True)
     return WithinSums(torch.cat(x), torch.cat(y), torch.cat(deviation) if studentized else None)
 
@@ -181,7 +182,8 @@ def observe(
 ) -> WithinSums:
     """The within-sums of the samples as given."""
     if studentized:
-        (found,) = _multiply(weights, weights.dense(), in_x[:, None].astype(np.uint8), True)
+        matrix, labels = weights.dense(), in_x[:, None].astype(np.uint8)
+        (found,) = _multiply(weights, matrix, matrix.sum(1).numpy(), labels, True)
         return WithinSums(*(part[0] for part in found if part is not None))
     if not isinstance(weights, EdgeList):
         inside = torch.from_numpy(in_x)
@@ -199,14 +201,14 @@ def observe(
 
 
 def _multiply(
-    weights: PairWeights, matrix: torch.Tensor, labels: Labels, studentized: bool
+    weights: PairWeights, matrix: torch.Tensor, degree: Floats, labels: Labels, studentized: bool
 ) -> list[WithinSums]:
     """R_x = z' W z / 2 for labels z of 0 and 1: a product of matrices for many labellings."""
     found = []
     for at in range(0, labels.shape[1], LANES):
         z = np.ascontiguousarray(labels[:, at : at + LANES].T, dtype=np.float64)
         within = torch.from_numpy(half_squares(z, matrix.numpy()))
-        degrees = torch.from_numpy(z @ matrix.sum(1).numpy())
+        degrees = torch.from_numpy(z @ degree)
         deviation = mmd_deviation(matrix, torch.from_numpy(z.T)) if studentized else None
         found.append(WithinSums(within, weights.total - degrees + within, deviation))
     return found
