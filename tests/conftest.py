@@ -2,6 +2,7 @@ import os
 
 # several workers share the cores: threads that wait shall sleep, not spin
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # read when torch is imported
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when numpy is imported
 
 import matplotlib
 import pytest

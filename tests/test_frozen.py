@@ -1,13 +1,13 @@
 """Nearly whole weights: cold graphs, with a few near ties."""
 
-import math
-
 import numpy as np
 import pytest
 import torch
 
 import crossedge as ce
 from crossedge.distances import matrix_distances
+from crossedge.null import tilted
+from crossedge.null.forests import forest_of
 from crossedge.null.laws import exact_law, rounding
 from crossedge.null.moments import label_moments
 from crossedge.null.permutations import permute
@@ -58,10 +58,8 @@ def test_steps_and_near_ties(family, n_x):
     for relative in (1e-4, 3e-4):
         W = pairs_of(family, relative)
         structure = structure_of(W, n_x)
-        assert structure.frozen is not None
-        by_law = Structure(frozen=structure.frozen, of_whole=structure.of_whole)
-        tilted, frozen, smooth = ratios(W, n_x, (structure, by_law, Structure()))
-        np.testing.assert_allclose(tilted, 1, atol=0.08)
+        by_tilts, frozen, smooth = ratios(W, n_x, (structure, by_law(structure), Structure()))
+        np.testing.assert_allclose(by_tilts, 1, atol=0.08)
         np.testing.assert_allclose(frozen, 1, atol=0.15)
         np.testing.assert_allclose(frozen[:4], 1, atol=0.1)
         off.append(abs(smooth - 1).max())
@@ -91,21 +89,42 @@ def test_hot_weights_with_a_hub_are_not_frozen():
     assert structure_of(W, 40).frozen is None
 
 
-def test_far_out():
-    """Samples far apart: no edge crosses but one, at any temperature that is cold."""
-    rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(400, 2)), rng.normal(size=(400, 2)) + 1e4
-    found = ce.two_sample(x, y, ce.SpanningTree(1e-4), null="pearson3")
-    assert found.statistic == pytest.approx(1.0)
-    ways = math.lgamma(801) - 2 * math.lgamma(401)
-    assert found.log_pvalue == pytest.approx(math.log(2) - ways, abs=1.0)
+def by_law(structure):
+    """The law of nearly whole weights, as for so many points that none are tilted."""
+    assert structure.frozen is not None
+    return Structure(frozen=structure.frozen, of_whole=structure.of_whole)
 
 
-def test_tails_fall_as_the_count_does():
+@pytest.mark.parametrize(("family", "n_x"), [("tree", 16), ("1-NN", 16), ("3-NN", 40)])
+def test_the_law_of_nearly_whole_weights(family, n_x):
+    W = pairs_of(family, 1e-4)
+    law, smooth = ratios(W, n_x, (by_law(structure_of(W, n_x)), Structure()), draws=100_000)
+    np.testing.assert_allclose(law, 1, atol=0.1)
+    assert abs(smooth - 1).max() > 0.1  # smooth laws know of no steps
+
+
+@pytest.mark.parametrize("family", ["tree", "1-NN"])
+def test_far_out_it_is_the_law_of_the_classical_graph(family):
+    """A forest, whose law is known, with cold weights next to its own."""
+    W, classical = pairs_of(family, 1e-4, n=150), pairs_of(family, 0.0, n=150)
+    structure, forest = by_law(structure_of(W, 60)), forest_of(classical)
+    moments = label_moments(W, 60, 90, fourth=True)
+    law, form = exact_law(CROSS, moments), CROSS.form(moments)
+    for count in (5, 15, 30, 50):
+        z = (law.mean - (count + 0.5) * classical.step) / law.std
+        found = float(log_form_tail("pearson3", z, moments, form, -1, structure))
+        assert found == pytest.approx(forest.log_lower_tail(60, count), abs=0.1)
+
+
+@pytest.mark.parametrize("part", [by_law, lambda structure: structure], ids=["law", "tilted"])
+def test_tails_fall_as_the_count_does(part, monkeypatch):
+    monkeypatch.setattr(tilted, "CHAINS", 1024)
+    monkeypatch.setattr(tilted, "BLOCKS", 16)
     W = pairs_of("tree", 3e-4)
     moments = label_moments(W, 16, 64, fourth=True)
-    structure, form = structure_of(W, 16), CROSS.form(moments)
+    structure, form = part(structure_of(W, 16)), CROSS.form(moments)
     z = torch.linspace(-3, 9, 8, dtype=torch.float64)
     found = [float(log_form_tail("pearson3", one, moments, form, -1, structure)) for one in z]
     assert np.isfinite(found).all()
     assert (np.diff(found) <= 1e-3).all()
+    assert found[-1] < -20

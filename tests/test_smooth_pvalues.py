@@ -1,6 +1,7 @@
 """Smooth p-values, against permutations."""
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
@@ -8,39 +9,32 @@ import torch
 from scipy import stats
 
 import crossedge as ce
-from crossedge.distances import matrix_distances
-from crossedge.null.laws import exact_law
+from crossedge.distances import matrix_distances, point_distances
+from crossedge.null.laws import asymptotic_law, exact_law
 from crossedge.null.moments import label_moments
-from crossedge.null.permutations import permute
+from crossedge.null.permutations import observe, permute
 from crossedge.null.pvalues import log_form_tail, smooth_pvalue
 from crossedge.null.structure import structure_of
 from crossedge.statistics import STATISTICS
+from crossedge.statistics.edge_counts import zscore
 from crossedge.weights import DenseWeights
-from test_tails import as_double
 
-SMOOTH = ["normal", "pearson3"]
-
-
+CROSS = STATISTICS["cross"]
 REFUSED = [("generalized", "pearson3"), ("fisher", "normal")]
 
 
-PLAIN = [name for name in STATISTICS if name not in ("mmd_ratio", "energy")]
-
-
-@pytest.mark.parametrize("statistic", PLAIN)
+@pytest.mark.parametrize("statistic", ["cross", "weighted", "generalized", "max", "fisher"])
 @pytest.mark.parametrize("weights", [ce.SpanningTree(), ce.NearestNeighbours(3, 0.3)], ids=repr)
 def test_smooth_pvalues_are_near_those_of_permutations(statistic, weights):
     rng = np.random.default_rng(4)
     x, y = rng.normal(size=(60, 2)), rng.normal(size=(90, 2)) * [1.15, 1.1]
-    options = {"statistic": statistic, "rng": 0}
-    exact = ce.two_sample(x, y, weights, n_resamples=99_999, **options)
-    nulls = {"generalized": ["normal"], "fisher": ["pearson3"]}.get(statistic, SMOOTH)
-    found = [ce.two_sample(x, y, weights, null=null, **options) for null in nulls]
-    for one in found:
-        assert one.statistic == pytest.approx(exact.statistic)
-        assert one.pvalue == pytest.approx(math.exp(one.log_pvalue))
-        assert one.pvalue == pytest.approx(exact.pvalue, rel=0.4, abs=0.01)
-    assert found[-1].pvalue == pytest.approx(exact.pvalue, rel=0.25, abs=0.005)
+    exact = ce.two_sample(x, y, weights, statistic=statistic, n_resamples=50_000, rng=0)
+    for null in STATISTICS[statistic].nulls:
+        found = ce.two_sample(x, y, weights, statistic=statistic, null=null)
+        assert found.statistic == pytest.approx(exact.statistic)
+        assert found.pvalue == pytest.approx(math.exp(found.log_pvalue))
+        sharp = null == "pearson3" and statistic != "fisher"
+        assert found.pvalue == pytest.approx(exact.pvalue, rel=0.03 if sharp else 0.1)
 
 
 def hub(n=60):
@@ -53,11 +47,21 @@ def hub(n=60):
 
 @pytest.mark.parametrize("chosen", [[4, 11, 36, 52], [27, 30, 36, 41]])
 def test_pearson3_does_not_err_by_orders_of_magnitude_on_hubs(chosen):
-    x, y = hub()[chosen], np.delete(hub(), chosen, 0)
-    weights = ce.NearestNeighbours(1, 0.2)
-    drawn = ce.two_sample(x, y, weights, n_resamples=200_000, rng=0)
-    smooth = ce.two_sample(x, y, weights, null="pearson3")
-    assert abs(smooth.log_pvalue - drawn.log_pvalue) < 1
+    points = np.concatenate([hub()[chosen], np.delete(hub(), chosen, 0)])
+    W = ce.NearestNeighbours(1, 0.2).pairs(point_distances(points, 2.0))
+    moments = label_moments(W, 4, 56, fourth=True)
+    form, structure = CROSS.form(moments), structure_of(W, 4)
+    within = observe(W, np.arange(60) < 4)
+    everything = permute(W, CROSS, moments, 500_000, 0)
+    assert everything.exact
+    observed = float(CROSS.of(within, moments))
+    exact = math.log(everything.pvalue(observed, -1, 1e-9))
+    z = -zscore(within.x, within.y, moments, form)
+    assert float(log_form_tail("pearson3", z, moments, form, -1, structure)) == (
+        pytest.approx(exact, abs=0.05)
+    )
+    by_law = float(structure.log_tail(z, moments, form, -1))  # as of more points
+    assert by_law == pytest.approx(exact, abs=0.7)
 
 
 def test_equal_tests_have_equal_smooth_pvalues():
@@ -83,29 +87,32 @@ def test_the_largest_score_leaves_out_what_cannot_vary():
         assert found.pvalue > 0.999
 
 
-def test_smooth_pvalues_have_gradients():
-    for statistic in STATISTICS.values():
-        for null in ("normal", "pearson3"):
-            if statistic.studentized or (statistic.name, null) in REFUSED:
-                continue
+LAWS = [(name, null) for name, one in STATISTICS.items() for null in one.nulls]
 
-            def log_p(upper, statistic=statistic, null=null):
-                i, j = torch.triu_indices(6, 6, 1)
-                W = torch.zeros(6, 6, dtype=torch.float64).index_put((i, j), upper)
-                W = W + W.T
-                moments = label_moments(DenseWeights(W), 2, 4)
-                within = W[:2, :2].sum() / 2, W[2:, 2:].sum() / 2
-                return smooth_pvalue(statistic, null, *within, moments)
 
-            upper = torch.rand(
-                15, dtype=torch.float64, generator=torch.Generator().manual_seed(0)
-            ).requires_grad_()
-            assert torch.autograd.gradcheck(log_p, (upper,))
+@pytest.mark.parametrize(("statistic", "null"), LAWS)
+def test_smooth_pvalues_have_gradients(statistic, null):
+    def log_p(upper):
+        i, j = torch.triu_indices(6, 6, 1)
+        W = torch.zeros(6, 6, dtype=torch.float64).index_put((i, j), upper)
+        W = W + W.T
+        moments = label_moments(DenseWeights(W), 2, 4)
+        within = W[:2, :2].sum() / 2, W[2:, 2:].sum() / 2
+        return smooth_pvalue(STATISTICS[statistic], null, *within, moments)
+
+    upper = torch.rand(15, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    assert torch.autograd.gradcheck(log_p, (upper.requires_grad_(),), fast_mode=True)
+
+
+def test_every_statistic_but_the_studentized_one_has_a_law():
+    """So that the list above is no shorter than it should be."""
+    assert {name for name, _ in LAWS} == {*STATISTICS} - {"mmd_ratio"}
+    assert len(LAWS) == 12
 
 
 def test_log_pvalues_far_below_the_range_of_floats():
     rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(2000, 2)), rng.normal(size=(2000, 2)) + 4
+    x, y = rng.normal(size=(750, 2)), rng.normal(size=(750, 2)) + 9
     for null in ("normal", "pearson3"):
         found = ce.two_sample(x, y, ce.NearestNeighbours(3), null=null)
         assert found.log_pvalue < -700
@@ -151,19 +158,18 @@ def test_moments_of_the_largest_are_those_of_its_law():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(50, 2)), rng.normal(size=(40, 2))
     drawn = ce.two_sample(x, y, ce.SpanningTree(1.0), statistic="max", n_resamples=50_000, rng=0)
-    smooth = ce.two_sample(x, y, ce.SpanningTree(1.0), statistic="max", null="pearson3")
-    assert smooth.null_mean == pytest.approx(drawn.null_mean, abs=0.05)
-    assert smooth.null_std == pytest.approx(drawn.null_std, rel=0.1)
+    W = ce.SpanningTree(1.0).pairs(point_distances(np.concatenate([x, y]), 2.0))
+    law = asymptotic_law(STATISTICS["max"], "pearson3", label_moments(W, 50, 40))
+    assert float(law.mean) == pytest.approx(drawn.null_mean, abs=0.05)
+    assert float(law.std) == pytest.approx(drawn.null_std, rel=0.1)
     stopped = ce.two_sample(x, y, ce.SpanningTree(1.0), statistic="max", early_stopping=1, rng=0)
-    assert stopped.null_std > 0
+    assert stopped.null_std == pytest.approx(drawn.null_std, rel=0.2)
     assert "stopped early" in stopped.method
 
 
 CASES = [
-    (family, temperature, n_x)
-    for family in ("tree", "1-NN", "5-NN")
-    for temperature in (0.0, 0.05, 0.5, 20.0)
-    for n_x in (30, 12)
+    *product(("tree", "1-NN", "5-NN"), (0.0, 0.05, 0.5, 20.0), (12,)),
+    *product(("tree", "1-NN", "5-NN"), (0.0, 0.5), (30,)),
 ]
 
 
@@ -178,14 +184,13 @@ def test_pearson3_is_near_the_permutations(family, temperature, n_x):
     points = torch.as_tensor(np.random.default_rng(11).normal(size=(60, 3)))
     pairs = weights.pairs(matrix_distances(torch.cdist(points, points).numpy()))
     moments = label_moments(pairs, n_x, 60 - n_x, fourth=True)
-    cross = STATISTICS["cross"]
-    values = np.sort(permute(pairs, cross, moments, 100_000, 0).values)
-    law = exact_law(cross, moments)
+    values = np.sort(permute(pairs, CROSS, moments, 100_000, 0).values)
+    law = exact_law(CROSS, moments)
     for level in (0.2, 0.05, 0.01, 0.001):
         value = values[int(level * len(values))]
         share = (values <= value + 1e-9).mean()
         z = (law.mean - value) / law.std
-        found = float(torch.exp(log_form_tail("pearson3", z, moments, cross.form(moments), -1)))
+        found = float(torch.exp(log_form_tail("pearson3", z, moments, CROSS.form(moments), -1)))
         chance = 3.5 * math.sqrt(share * len(values)) / (share * len(values))
         assert found == pytest.approx(share, rel=0.06 + chance), level
 
@@ -197,14 +202,14 @@ def test_log_pvalues_of_five_cumulants_have_gradients():
         W = W + W.T
         moments = label_moments(DenseWeights(W), 5, 7, fourth=True)
         within = W[:5, :5].sum() / 2, W[5:, 5:].sum() / 2
-        return smooth_pvalue(STATISTICS["cross"], "pearson3", *within, moments)
+        return smooth_pvalue(CROSS, "pearson3", *within, moments)
 
     points = torch.as_tensor(np.random.default_rng(0).normal(size=(12, 2)))
     points[5:] += 2.0
     i, j = torch.triu_indices(12, 12, 1)
     upper = torch.exp(-torch.cdist(points, points))[i, j].requires_grad_()
     assert float(log_p(upper).detach()) < -2
-    assert torch.autograd.gradcheck(log_p, (upper,), rtol=1e-4)
+    assert torch.autograd.gradcheck(log_p, (upper,), rtol=1e-4, fast_mode=True)
 
 
 # points (number, dimension, seed), graph, temperature over the median distance, n_x, and the shares
@@ -212,24 +217,10 @@ def test_log_pvalues_of_five_cumulants_have_gradients():
 SHARP = [
     (
         (60, 3, 11),
-        "1-NN",
-        20.0,
-        12,
-        {1.3308: 9.957e-02, 2.6219: 9.968e-03, 3.6519: 9.978e-04, 4.5840: 9.980e-05},
-    ),
-    (
-        (60, 3, 11),
         "tree",
         0.5,
         12,
         {1.3326: 9.957e-02, 2.7142: 9.968e-03, 3.8592: 9.978e-04, 4.9212: 9.980e-05},
-    ),
-    (
-        (60, 3, 11),
-        "1-NN",
-        0.0,
-        12,
-        {1.3361: 1.196e-01, 2.5171: 1.005e-02, 3.4028: 6.484e-04, 3.9933: 6.490e-05},
     ),
     (
         (60, 3, 11),
@@ -254,20 +245,6 @@ SHARP = [
     ),
     (
         (100, 2, 0),
-        "tree",
-        1.0,
-        20,
-        {1.3315: 9.957e-02, 2.6773: 9.968e-03, 3.7698: 9.978e-04, 4.7496: 9.980e-05},
-    ),
-    (
-        (100, 2, 0),
-        "tree",
-        0.3,
-        50,
-        {1.3254: 9.957e-02, 2.9469: 9.968e-03, 4.4256: 9.978e-04, 5.8312: 9.980e-05},
-    ),
-    (
-        (100, 2, 0),
         "5-NN",
         0.0,
         50,
@@ -289,24 +266,30 @@ def test_pearson3_is_right_to_a_tenth_down_to_1e_4(points, family, relative, n_x
     }[family]
     pairs = weights.pairs(matrix_distances(distances.numpy()))
     moments = label_moments(pairs, n_x, n - n_x, fourth=True)
-    form, structure = STATISTICS["cross"].form(moments), structure_of(pairs, n_x)
+    form, structure = CROSS.form(moments), structure_of(pairs, n_x)
     for z, share in shares.items():
-        (z,) = as_double(z)
+        z = torch.tensor(z, dtype=torch.float64)
         found = float(torch.exp(log_form_tail("pearson3", z, moments, form, -1, structure)))
         assert found == pytest.approx(share, rel=0.1)
 
 
-@pytest.mark.parametrize(("n", "n_x"), [(22, 11), (24, 8), (26, 6)])
-@pytest.mark.parametrize("weights", [ce.SpanningTree(0.5), ce.NearestNeighbours(3)], ids=repr)
+@pytest.mark.parametrize(
+    ("weights", "n", "n_x"),
+    [
+        (ce.SpanningTree(0.5), 22, 11),
+        (ce.NearestNeighbours(3), 24, 8),
+        (ce.SpanningTree(0.5), 26, 6),
+        (ce.NearestNeighbours(3), 26, 6),
+    ],
+)
 def test_pearson3_is_near_all_labellings_of_few_points(weights, n, n_x):
     points = torch.as_tensor(np.random.default_rng(5).normal(size=(n, 2)))
     pairs = weights.pairs(matrix_distances(torch.cdist(points, points).numpy()))
     moments = label_moments(pairs, n_x, n - n_x, fourth=True)
-    cross = STATISTICS["cross"]
-    drawn = permute(pairs, cross, moments, 1_000_000, 0)
+    drawn = permute(pairs, CROSS, moments, 1_000_000, 0)
     assert drawn.exact
-    values, law = np.sort(drawn.values), exact_law(cross, moments)
-    form, structure = cross.form(moments), structure_of(pairs, n_x)
+    values, law = np.sort(drawn.values), exact_law(CROSS, moments)
+    form, structure = CROSS.form(moments), structure_of(pairs, n_x)
     for level in (0.2, 0.05, 0.01, 0.001):
         value = values[int(level * len(values))]
         z = (law.mean - value) / law.std
@@ -315,26 +298,14 @@ def test_pearson3_is_near_all_labellings_of_few_points(weights, n, n_x):
         assert found == pytest.approx(share, rel=0.05 if level > 0.001 else 0.1)
 
 
-@pytest.mark.parametrize("n_x", [1, 2])
-@pytest.mark.parametrize("weights", [ce.SpanningTree(0.5), ce.NearestNeighbours(1, 0.5)], ids=repr)
-def test_three_points_have_three_labellings(weights, n_x):
-    points = np.random.default_rng(3).normal(size=(3, 2))
-    exact, smooth = (
-        ce.two_sample(points[:n_x], points[n_x:], weights, null=null).pvalue
-        for null in ("permutation", "pearson3")
-    )
-    assert smooth == pytest.approx(exact)
-
-
 def test_max_of_a_count_in_steps_and_one_without():
     """Half a step is taken off where the observed value is one of the steps, and nowhere else."""
-    rng, ratios = np.random.default_rng(1), []
-    for _ in range(4):
-        x, y = rng.normal(size=(40, 3)), 1.3 * rng.normal(size=(25, 3))
-        given = x, y, ce.SpanningTree()
+    rng = np.random.default_rng(1)
+    for _ in range(2):
+        given = rng.normal(size=(40, 3)), 1.3 * rng.normal(size=(25, 3)), ce.SpanningTree()
+        drawn = ce.two_sample(*given, statistic="max", n_resamples=50_000, rng=0).pvalue
         smooth = ce.two_sample(*given, statistic="max", null="pearson3").pvalue
-        ratios.append(smooth / ce.two_sample(*given, statistic="max", rng=0).pvalue)
-    assert np.median(ratios) == pytest.approx(1, abs=0.07)
+        assert smooth == pytest.approx(drawn, rel=0.04)
 
 
 @pytest.mark.parametrize(

@@ -451,7 +451,7 @@ def test_an_error_of_the_user_says_where():
 
 class TestPackages:
     def test_the_core_needs_none_of_them(self):
-        code = "import sys, crossedge; print(*sys.modules)"
+        code = "import sys, crossedge; crossedge.power_study; print(*sys.modules)"
         found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
         loaded = set(found.stdout.split())
         assert "crossedge.studies" in loaded

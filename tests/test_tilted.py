@@ -9,6 +9,7 @@ import torch
 
 import crossedge as ce
 from crossedge.distances import matrix_distances
+from crossedge.null import tilted
 from crossedge.null.canonical import canonical_order
 from crossedge.null.moments import label_moments
 from crossedge.null.pvalues import log_form_tail
@@ -18,6 +19,13 @@ from crossedge.numerics.exchanges import run_chains
 from crossedge.statistics import STATISTICS
 
 CROSS = STATISTICS["cross"]
+
+
+@pytest.fixture
+def _few_chains(monkeypatch):
+    """For what holds whatever the number of labellings."""
+    monkeypatch.setattr(tilted, "CHAINS", tilted.CHAINS // 4)
+    monkeypatch.setattr(tilted, "BLOCKS", tilted.BLOCKS // 4)
 
 
 def all_labellings(n, n_x):
@@ -41,19 +49,20 @@ def known(values, many=5):
     return np.array([(values**k).mean() for k in range(many)])
 
 
-@pytest.mark.parametrize("many", [4, 5])
-@pytest.mark.parametrize(("n", "n_x"), [(20, 7), (19, 13), (26, 5)])
-@pytest.mark.parametrize("linear", [0.0, 1.0])
+@pytest.mark.parametrize(
+    ("n", "n_x", "linear", "many"),
+    [(20, 7, 0.0, 4), (20, 7, 1.0, 5), (19, 13, 0.0, 5), (19, 13, 1.0, 4), (26, 5, 1.0, 5)],
+)
 def test_tails_are_those_of_all_labellings(n, n_x, linear, many):
     A, c = random_form(n, n_x, linear)
     values = values_of(A, c, all_labellings(n, n_x))
     # of mean 0 and variance 1; a constant goes to labels, whose sum is fixed
     mean, std = values.mean(), values.std()
     A, c, values = A / std, (c - mean / (2 * n_x - n)) / std, (values - mean) / std
-    tilted = TiltedLabellings(A, c, n_x, known(values, many))
+    drawn = TiltedLabellings(A, c, n_x, known(values, many))
     for level in (0.9, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001):
         z = np.sort(values)[-math.ceil(level * len(values))]
-        log_p, reached = tilted.log_tail(z - 1e-9)
+        log_p, reached = drawn.log_tail(z - 1e-9)
         assert reached == z - 1e-9
         assert math.exp(log_p) == pytest.approx((values >= z - 1e-9).mean(), rel=0.06)
 
@@ -70,10 +79,10 @@ def test_rank_sums():
     mean, std = law @ sums, math.sqrt(law @ (sums - law @ sums) ** 2)
     moments = np.array([law @ ((sums - mean) / std) ** k for k in range(5)])
     c = (np.arange(1, n + 1) - (n + 1) / 2) / (2 * std)
-    tilted = TiltedLabellings(np.zeros((n, n)), c, n_x, moments)
+    drawn = TiltedLabellings(np.zeros((n, n)), c, n_x, moments)
     for level in (0.1, 0.01, 1e-4, 1e-6, 1e-8):
         least = np.flatnonzero(np.cumsum(law[::-1])[::-1] <= level)[0]
-        log_p, _ = tilted.log_tail((least - 0.5 - mean) / std)
+        log_p, _ = drawn.log_tail((least - 0.5 - mean) / std)
         assert log_p == pytest.approx(math.log(law[least:].sum()), abs=0.08)
 
 
@@ -110,37 +119,41 @@ def test_far_tails_are_those_of_forests(n_x):
     moments = label_moments(W, n_x, 100 - n_x, fourth=True)
     form, structure = CROSS.form(moments), structure_of(W, n_x)
     law, step = moments.law(form), moments.step(form)
-    tilted, deepest = structure.tilted_labellings(moments, form, -1), 0.0
-    for count in range(8 if n_x == 20 else 20, 40, 3):
+    drawn, deepest = structure.tilted_labellings(moments, form, -1), 0.0
+    for count in range(8 if n_x == 20 else 20, 40, 5):
         z = (law.mean - form.a * (moments.total - 2 * count)) / law.std
         exact = float(log_form_tail("pearson3", z, moments, form, -1, structure))
         least = float(z - step / law.std / 2)
-        log_p, reached = tilted.log_tail(least)
+        log_p, reached = drawn.log_tail(least)
         if reached == least:
             assert log_p == pytest.approx(exact, abs=0.03 - 0.005 * exact)
             deepest = min(deepest, exact)
     assert deepest < -15
 
 
-@pytest.mark.parametrize(
-    "weights", [ce.NearestNeighbours(3), ce.SpanningTree(0.3), ce.NearestNeighbours(1, 1e-3)]
-)
+@pytest.mark.usefixtures("_few_chains")
+@pytest.mark.parametrize("weights", [ce.NearestNeighbours(3), ce.NearestNeighbours(1, 1e-3)])
 def test_neither_the_order_of_points_nor_of_samples_decides(weights):
     rng = np.random.default_rng(2)
     points = rng.normal(size=(40, 2))
     in_x = np.zeros(40, bool)
     in_x[np.argsort(points[:, 0] + 0.5 * rng.normal(size=40))[:10]] = True
     found = [ce.two_sample(points[~in_x], points[in_x], weights, null="pearson3")]
-    for _ in range(1):
-        order = rng.permutation(40)
-        x, y = points[order][in_x[order]], points[order][~in_x[order]]
-        found.append(ce.two_sample(x, y, weights, null="pearson3"))
+    order = rng.permutation(40)
+    x, y = points[order][in_x[order]], points[order][~in_x[order]]
+    found.append(ce.two_sample(x, y, weights, null="pearson3"))
     assert all(one.method.endswith("tilted labellings") for one in found)
     np.testing.assert_allclose([one.log_pvalue for one in found], found[0].log_pvalue, rtol=1e-6)
 
 
-@pytest.mark.parametrize("statistic", ["cross", "weighted", "max"])
-@pytest.mark.parametrize("weights", [ce.NearestNeighbours(5), ce.NearestNeighbours(3, 0.2)])
+@pytest.mark.parametrize(
+    ("weights", "statistic"),
+    [
+        (ce.NearestNeighbours(5), "cross"),
+        (ce.NearestNeighbours(3, 0.2), "weighted"),
+        (ce.NearestNeighbours(5), "max"),
+    ],
+)
 def test_small_pvalues_are_those_of_permutations(weights, statistic):
     rng = np.random.default_rng(4)
     x, y = rng.normal(size=(24, 2)), rng.normal(size=(72, 2))
@@ -152,17 +165,18 @@ def test_small_pvalues_are_those_of_permutations(weights, statistic):
     assert found.pvalue == pytest.approx(drawn.pvalue, rel=0.06 + 3 * error)
 
 
+@pytest.mark.usefixtures("_few_chains")
 def test_log_pvalues_fall_on_and_on():
     """Where labellings do not reach, a law takes over."""
     points = torch.from_numpy(np.random.default_rng(5).normal(size=(60, 2)))
     W = ce.NearestNeighbours(3, 0.3).pairs(matrix_distances(torch.cdist(points, points).numpy()))
     moments = label_moments(W, 30, 30, fourth=True)
     form, structure = CROSS.form(moments), structure_of(W, 30)
-    z = torch.linspace(1.0, 25.0, 9, dtype=torch.float64)
+    z = torch.linspace(1.0, 25.0, 7, dtype=torch.float64)
     found = [float(log_form_tail("pearson3", one, moments, form, -1, structure)) for one in z]
     assert np.isfinite(found).all()
     assert (np.diff(found) < 0).all()
-    assert (np.diff(found) > -36).all()  # no jump
+    assert (np.diff(found) > -48).all()  # no jump
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -193,9 +207,8 @@ def test_few_labellings_are_all_visited(n_x, n_y, statistic):
     assert f"all {math.comb(n_x + n_y, n_x):,} labellings" in found.method
 
 
-@pytest.mark.parametrize(
-    "weights", [ce.SpanningTree(0.3), ce.NearestNeighbours(5), ce.GaussianKernel(1.0)]
-)
+@pytest.mark.usefixtures("_few_chains")
+@pytest.mark.parametrize("weights", [ce.NearestNeighbours(5), ce.GaussianKernel(1.0)])
 @pytest.mark.parametrize(("n_x", "n_y"), [(20, 20), (12, 28)])
 def test_no_pvalue_is_below_that_of_a_single_labelling(weights, n_x, n_y):
     rng = np.random.default_rng(0)
@@ -219,12 +232,11 @@ def hub(n):
 def test_max_where_one_point_decides(weights, n_x):
     """The law of R_x - R_y, whose fourth moment is not known, was off by a factor of two."""
     points, rng = hub(50), np.random.default_rng(1)
-    for _ in range(1):
-        order = rng.permutation(50)
-        given = points[order[:n_x]], points[order[n_x:]], weights
-        found = ce.two_sample(*given, statistic="max", null="pearson3").pvalue
-        drawn = ce.two_sample(*given, statistic="max", n_resamples=100_000, rng=0).pvalue
-        assert found == pytest.approx(drawn, rel=0.03 + 3 / math.sqrt(100_000 * drawn))
+    order = rng.permutation(50)
+    given = points[order[:n_x]], points[order[n_x:]], weights
+    found = ce.two_sample(*given, statistic="max", null="pearson3").pvalue
+    drawn = ce.two_sample(*given, statistic="max", n_resamples=100_000, rng=0).pvalue
+    assert found == pytest.approx(drawn, rel=0.03 + 3 / math.sqrt(100_000 * drawn))
 
 
 @pytest.mark.slow
@@ -245,12 +257,13 @@ def test_max_where_both_parts_are_large_together():
     np.testing.assert_allclose(ratios, 1, atol=0.06)
 
 
-@pytest.mark.parametrize("null", ["permutation", "pearson3"])
+@pytest.mark.parametrize(
+    ("n", "null"), [(12, "permutation"), (24, "permutation"), (24, "pearson3")]
+)
 @pytest.mark.parametrize(
     "weights", [ce.SpanningTree(0.3), ce.NearestNeighbours(3, 0.5), ce.GaussianKernel()]
 )
-@pytest.mark.parametrize("n", [12, 24])
-def test_points_at_equal_distances_say_nothing(weights, null, n):
+def test_points_at_equal_distances_say_nothing(weights, n, null):
     points = np.eye(n)
     assert ce.two_sample(points[: n // 2 - 1], points[n // 2 - 1 :], weights, null=null).pvalue == 1
 
@@ -267,11 +280,12 @@ def test_an_energy_distance_with_an_outlier():
         assert found == pytest.approx(drawn, rel=0.03 + 3 / math.sqrt(100_000 * drawn))
 
 
+@pytest.mark.usefixtures("_few_chains")
 @pytest.mark.parametrize(("bandwidth", "known"), [(0.02, 3), (2.0, 5)])
 def test_sums_of_high_powers_are_used_where_tails_are_tame(bandwidth, known):
     points = torch.from_numpy(np.random.default_rng(0).normal(size=(120, 2)))
     W = ce.GaussianKernel(bandwidth).pairs(matrix_distances(torch.cdist(points, points).numpy()))
     moments = label_moments(W, 12, 108, fourth=True)
     form = STATISTICS["mmd"].form(moments)
-    tilted = structure_of(W, 12).tilted_labellings(moments, form, 1)
-    assert len(tilted.moments) == known
+    drawn = structure_of(W, 12).tilted_labellings(moments, form, 1)
+    assert len(drawn.moments) == known

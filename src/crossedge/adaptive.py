@@ -78,7 +78,7 @@ def adaptive_test(
         drawn = relabel(pairs, labellings, range(labellings.blocks))
         x, y = torch.cat([seen.x[None], drawn.x]), torch.cat([seen.y[None], drawn.y])
         for part in group:
-            law = "normal" if part.statistic.name == "generalized" else "pearson3"
+            law = part.statistic.nulls[-1]
             log_p = smooth_pvalue(part.statistic, law, x, y, moments)[: 1 + labellings.count]
             table.append(-log_p.numpy())  # the evidence of the samples as given, then relabelled
             # evidence is about z^2 / 2; what is equal but for rounding must count as equal

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from crossedge.interrupts import run_interruptibly
+from crossedge.threads import one_blas_thread, torch_in_one_thread
 
 Answer = TypeVar("Answer")
 
@@ -25,6 +26,8 @@ def run_usual(work: Callable[[], Answer]) -> Answer:
         with ExitStack() as terms:
             usual: Any = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
             terms.enter_context(np.errstate(**usual))
+            terms.enter_context(torch_in_one_thread())
+            terms.enter_context(one_blas_thread())
             if torch.get_default_device().type != "cpu":
                 terms.enter_context(torch.device("cpu"))
             return work()

@@ -138,7 +138,7 @@ class TwoSampleLoss(torch.nn.Module):
             within = within._replace(deviation=mmd_deviation(W, in_x)[0])
         statistic, sign = self.statistic, self.statistic.sign
         fourth = self.standardize == "pearson3"
-        third = fourth or statistic.name == "fisher"
+        third = fourth or statistic.order > 2
         moments = label_moments(pairs, n_x, n_y, third=third, fourth=fourth)
         if isinstance(self.standardize, str):
             loss = -smooth_pvalue(statistic, self.standardize, within.x, within.y, moments)

@@ -14,7 +14,7 @@ from crossedge.null.structure import structure_of
 from crossedge.randomness import Rng
 from crossedge.result import TwoSampleResult
 from crossedge.samples import Samples
-from crossedge.statistics import Statistic
+from crossedge.statistics import ChiSquare, Statistic
 from crossedge.weights import Weights
 
 LISTED, WORK = 1_000_000, 4e10  # labellings that "pearson3" visits one and all; times n^2
@@ -39,7 +39,7 @@ def single_test(
         if labellings_up_to(pairs.n, min(samples.n_x, samples.n_y), listed):
             null, n_resamples = "permutation", listed  # a law has nothing to add
     sizes, structure, exact = (samples.n_x, samples.n_y), None, False
-    if null == "pearson3" and statistic.name != "fisher":
+    if null == "pearson3" and not isinstance(statistic.law, ChiSquare):
         structure = structure_of(pairs, samples.n_x)
         if statistic.form is not None:
             second = label_moments(pairs, *sizes, third=False)
@@ -62,7 +62,7 @@ def single_test(
         drawn = permute(pairs, statistic, moments, n_resamples, rng, stop)
         pvalue = drawn.pvalue(observed, statistic.sign, tolerance)
         log_pvalue = math.log(pvalue)
-        if law is None and drawn.stopped and not statistic.studentized:
+        if law is None and drawn.stopped and statistic.law is not None:
             law = asymptotic_law(statistic, "normal", moments)
         law = law or sample_law(drawn.values)
         count = f"{len(drawn.values):,}"
@@ -72,7 +72,7 @@ def single_test(
         log_pvalue = float(smooth_pvalue(statistic, null, within.x, within.y, moments, structure))
         pvalue = max(math.exp(log_pvalue), sys.float_info.min)
         law = law or asymptotic_law(statistic, null, moments)
-        law_name = "chi-square" if statistic.name in ("generalized", "fisher") else null
+        law_name = "chi-square" if isinstance(statistic.law, ChiSquare) else null
         how = f"{law_name} approximation"
         if structure is not None and structure.tilted:
             short = any(labellings.fell_short for labellings in structure.tilted.values())

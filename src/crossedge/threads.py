@@ -13,10 +13,10 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import torch
 
@@ -37,7 +37,7 @@ def in_threads(work: Callable[[Block], Answer], blocks: Sequence[Block]) -> list
     As many threads as torch uses: `torch.set_num_threads` is the one setting that users know. Work
     that comes here again goes on in its thread, and so do torch's own products inside it.
     """
-    threads = min(torch.get_num_threads(), len(blocks))
+    threads = min(_threads(), len(blocks))
     if threads <= 1 or getattr(_here, "busy", False):
         return [_checked(work, block) for block in blocks]
     answers: dict[int, Answer] = {}
@@ -64,6 +64,63 @@ def in_threads(work: Callable[[Block], Answer], blocks: Sequence[Block]) -> list
     return [answers[place] for place in range(len(blocks))]
 
 
+def _threads() -> int:
+    """How many threads our own loops may use."""
+    kept: int | None = getattr(_here, "threads", None)
+    return torch.get_num_threads() if kept is None else kept
+
+
+@contextmanager
+def torch_in_one_thread() -> Iterator[None]:
+    """Have torch's own operations done by the calling thread; our loops still have all threads.
+
+    A test asks torch for many small things, and each of them would wait for all threads.
+    """
+    threads, openmp = _threads(), _openmp()
+    if threads == 1 or openmp is None:
+        yield
+        return
+    _here.threads = threads
+    openmp.omp_set_num_threads(1)  # of this thread alone, unlike torch.set_num_threads
+    try:
+        yield
+    finally:
+        openmp.omp_set_num_threads(threads)
+        _here.threads = None
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Have numpy's products of matrices done by the thread that asks for them.
+
+    Threads that share a product wait for each other, and a core that is late holds up all of them:
+    where other work is on the machine, a product can take fifty times as long.
+    """
+    global _blas_users, _blas_limit
+    with _blas_lock:
+        if _blas_users == 0:
+            _blas_limit = _blas().limit(limits=1)
+        _blas_users += 1
+    try:
+        yield
+    finally:
+        with _blas_lock:
+            _blas_users -= 1
+            if _blas_users == 0:
+                _blas_limit.restore_original_limits()
+
+
+_blas_lock = threading.Lock()
+_blas_users, _blas_limit = 0, cast(Any, None)
+
+
+@cache
+def _blas() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="blas")
+
+
 def _checked(work: Callable[[Block], Answer], block: Block) -> Answer:
     checkpoint()
     return work(block)
@@ -83,7 +140,7 @@ def team_size() -> int:
     """How many threads `in_team` may have, here and now."""
     if getattr(_here, "busy", False) or _openmp() is None:
         return 1
-    threads = torch.get_num_threads()
+    threads = _threads()
     if threads > 1:
         expect_team()
     return threads
@@ -106,7 +163,7 @@ def _in_team(drain: Callable[[], None]) -> bool:
     if openmp is None:
         return False
     expect_team()
-    task, threads = _Task(lambda _: drain()), torch.get_num_threads()
+    task, threads = _Task(lambda _: drain()), _threads()
     start, end = openmp.GOMP_parallel_start, openmp.GOMP_parallel_end
     try:
         start(task, None, threads)  # the first call here, since interrupts come after calls
@@ -124,7 +181,7 @@ def _openmp() -> Any:
     """The very library that torch has loaded, if it speaks the language of GNU's."""
     for openmp in libraries_of_torch():
         with suppress(AttributeError):  # no such runtime: Windows, some of the Macs
-            openmp.GOMP_parallel.restype = None
+            openmp.GOMP_parallel.restype = openmp.omp_set_num_threads.restype = None
             openmp.GOMP_parallel_start.argtypes = [_Task, ctypes.c_void_p, ctypes.c_uint]
             openmp.GOMP_parallel_start.restype = openmp.GOMP_parallel_end.restype = None
             return openmp
@@ -157,7 +214,8 @@ def _pool() -> ThreadPoolExecutor:
 
 def _after_fork() -> None:
     """A child has none of its parent's threads, and OpenMP would wait for them for ever."""
-    global _openmp
+    global _openmp, _blas_lock, _blas_users
+    _blas_lock, _blas_users = threading.Lock(), 0
     if _used:
         torch.set_num_threads(1)
     _openmp = cache(lambda: None)

@@ -103,7 +103,7 @@ def two_sample(
       samples    100 and 80 points
       statistic  77  (if the distributions are equal: 88.8889 ± 6.622)
       z-score    -1.8
-      p-value    0.0414
+      p-value    0.0411
     """
     test = checked_test(
         weights,
@@ -173,7 +173,7 @@ def checked_test(
             return single_test(alone, its, null, samples, distances, resamples, rng, stop, brief)
 
         return single
-    if chosen is not None and chosen.studentized:
+    if chosen is not None and not chosen.nulls:
         raise ValueError(
             f"statistic={chosen.name!r} does not go with the adaptive test, which compares "
             "statistics by their laws: choose another, or give one family of weights"

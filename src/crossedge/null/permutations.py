@@ -24,12 +24,13 @@ from crossedge.numerics.labellings import (
 from crossedge.randomness import Rng, random_key
 from crossedge.statistics import LabelMoments, Statistic, WithinSums
 from crossedge.statistics.mean_discrepancies import mmd_deviation
-from crossedge.threads import in_threads
+from crossedge.threads import in_threads, one_blas_thread
 from crossedge.weights import EdgeList, PairWeights
 
 Floats = npt.NDArray[np.float64]
 
 MOST = 10_000_000  # labellings that are visited one and all
+FEW = 300  # points whose products are too small for a second thread
 TOGETHER = 16  # blocks of labellings, between two looks at whether to stop
 PLAIN_LANES = 2 * LANES  # labellings in a block, where numpy draws them
 NUMBERS = 32_000_000  # labels up to which numpy draws them, which takes a quarter of a second
@@ -71,9 +72,18 @@ class Labellings:
         self.exact = labellings_up_to(n, self.fewer, min(n_resamples, MOST))
         self.count = comb(n, self.fewer) if self.exact else n_resamples
         self.by_numpy = self.exact or n * self.count <= NUMBERS
-        self.lanes = PLAIN_LANES if self.by_numpy else LANES
+        self.lanes = min(PLAIN_LANES, -(-self.count // 64) * 64) if self.by_numpy else LANES
         self.blocks = -(-self.count // self.lanes)
         self.kept: dict[int, Labels] = {}
+
+    def draw(self, blocks: range) -> None:
+        """Make these blocks ready; they are kept, unless there are too many."""
+        if self.n * self.count > NUMBERS:
+            self.kept.clear()
+        for index in blocks:
+            if index not in self.kept:
+                checkpoint()
+                self.kept[index] = self.labels(index)
 
     def labels(self, index: int) -> Labels:
         """(n, labellings): 1 for each point in x."""
@@ -86,10 +96,7 @@ class Labellings:
             chosen = draw_labels(int(self.key), index, self.n, self.fewer, self.lanes)
         else:
             chosen = unpacked(self._draw(index))
-        found = 1 - chosen if self.inverted else chosen
-        if self.by_numpy and self.n * self.count <= NUMBERS:
-            self.kept[index] = found
-        return found
+        return 1 - chosen if self.inverted else chosen
 
     def words(self, index: int) -> list[Words]:
         """The same, packed: (n, WORDS) for every LANES of them."""
@@ -154,16 +161,21 @@ def relabel(
         def of_block(index: int) -> list[WithinSums]:
             return [_count(edges, words) for words in labellings.words(index)]
 
-        found = list(chain.from_iterable(in_threads(of_block, blocks)))
-    else:  # products of matrices have threads of their own
-        matrix, found = weights.dense(), []
+    else:
+        matrix = weights.dense()
         degree = matrix.sum(1).numpy()
+
+        def of_block(index: int) -> list[WithinSums]:
+            return _multiply(weights, matrix, degree, labellings.labels(index), studentized)
+
+    found: list[list[WithinSums]] = []
+    with one_blas_thread():  # a block for each of ours, who do not wait for each other
         for start in range(blocks.start, blocks.stop, TOGETHER):
             some = range(start, min(start + TOGETHER, blocks.stop))
-            for labels in in_threads(labellings.labels, some):
-                checkpoint()
-                found += _multiply(weights, matrix, degree, labels, studentized)
-    x, y, deviation = zip(*found, strict=True)
+            if labellings.by_numpy:  # by many small steps, which threads would only slow down
+                labellings.draw(some)
+            found += in_threads(of_block, some) if weights.n > FEW else map(of_block, some)
+    x, y, deviation = zip(*chain.from_iterable(found), strict=True)
     return WithinSums(torch.cat(x), torch.cat(y), torch.cat(deviation) if studentized else None)
 
 

@@ -102,8 +102,8 @@ def power_study(
        shift    test  power  standard_error
     0    0.0    tree   0.00            0.00
     1    0.0  energy   0.02            0.02
-    2    1.0    tree   0.54            0.07
-    3    1.0  energy   0.98            0.02
+    2    1.0    tree   0.52            0.07
+    3    1.0  energy   0.96            0.03
     """
     drawing = check_samplers(samplers)
     candidates = check_candidates(tests, n_resamples)

@@ -95,7 +95,7 @@ class GaussianKernel(BandwidthKernel):
       samples    100 and 80 points
       statistic  0.0123967  (if the distributions are equal: 0 ± 0.005803)
       z-score    2.14
-      p-value    0.0408
+      p-value    0.04
     """
 
     bandwidth: Scale = "median"
