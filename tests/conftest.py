@@ -10,6 +10,7 @@ import torch
 from hypothesis import settings
 
 matplotlib.use("Agg")
+pytest.register_assert_rewrite("contract", "smoothed_cases")
 # compiled loops take their time on the first call, so examples have no deadline
 settings.register_profile("crossedge", deadline=None, max_examples=60, derandomize=True)
 settings.load_profile("crossedge")
@@ -38,7 +39,16 @@ def loops(request, monkeypatch):
 
 
 # many small tensors are faster without torch's threads; our own loops shall have two
-THREADED = ("smoothed", "weights", "twins", "star_mesh", "null", "two_sample", "samples")
+THREADED = (
+    "smoothed",
+    "smoothed_gradients",
+    "weights",
+    "twins",
+    "star_mesh",
+    "null",
+    "two_sample",
+    "samples",
+)
 
 
 @pytest.fixture(autouse=True, scope="module")

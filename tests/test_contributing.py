@@ -110,7 +110,7 @@ def test_moments_of_the_form_are_those_of_enumeration(weights):
 def test_the_form_has_smooth_nulls_and_the_other_statistic_has_none():
     rng = np.random.default_rng(0)
     given = 0.8 * rng.normal(size=(40, 2)), rng.normal(size=(60, 2)), ce.GaussianKernel()
-    drawn = ce.two_sample(*given, statistic="density_gap", n_resamples=50_000, rng=0)
+    drawn = ce.two_sample(*given, statistic="density_gap", n_resamples=300_000, rng=0)
     for null, close in (("normal", 0.3), ("pearson3", 0.06)):
         found = ce.two_sample(*given, statistic="density_gap", null=null)
         assert found.zscore == pytest.approx(drawn.zscore)

@@ -16,7 +16,7 @@ from crossedge.numerics.labellings import LANES, draw_labels, list_labels, packe
 from crossedge.numerics.packed_labellings import coin_digits, draw_packed
 from crossedge.randomness import random_key
 from crossedge.statistics import STATISTICS
-from crossedge.weights import EdgeList
+from random_weights import random_graph
 
 CROSS = STATISTICS["cross"]
 
@@ -46,16 +46,6 @@ def engine(request, monkeypatch):
     if request.param == "compiled draws":
         monkeypatch.setattr(permutations, "NUMBERS", 0)
     return request.param
-
-
-def random_graph(n, atoms, density, seed, whole=False):
-    rng = np.random.default_rng(seed)
-    atom = np.append(np.arange(atoms), rng.integers(0, atoms, n - atoms))
-    i, j = np.nonzero(np.triu(rng.random((atoms, atoms)) < density))
-    if atoms == n:
-        i, j = i[i != j], j[i != j]
-    weight = rng.integers(1, 12, len(i)) * 1.0 if whole else rng.exponential(size=len(i))
-    return EdgeList.from_pairs(atom, j, i, weight)
 
 
 sizes = st.integers(1, 5)
@@ -186,18 +176,18 @@ def test_the_engine_counts_what_the_definition_says(engine, whole, atoms, n_x):
 
 @pytest.mark.parametrize("whole", [True, False])
 def test_permutations_do_not_depend_on_threads(engine, whole):
-    graph = random_graph(200, 200, 0.05, 5, whole)
+    graph = random_graph(400, 400, 0.02, 5, whole)
     threads = torch.get_num_threads()
     try:
         torch.set_num_threads(1)
-        alone = permute_cross(graph, 80, 3000, 42).values
+        alone = permute_cross(graph, 160, 3000, 42).values
         torch.set_num_threads(3)
-        together = permute_cross(graph, 80, 3000, 42).values
+        together = permute_cross(graph, 160, 3000, 42).values
     finally:
         torch.set_num_threads(threads)
     np.testing.assert_array_equal(alone, together)
     assert len(alone) == 3000
-    assert (alone != permute_cross(graph, 80, 3000, 43).values).any()
+    assert (alone != permute_cross(graph, 160, 3000, 43).values).any()
 
 
 def test_counters_and_products_see_the_same_labellings(monkeypatch):

@@ -1,5 +1,7 @@
 """Numbers at the ends of what doubles can hold, and powers that would leave it."""
 
+from functools import cache
+
 import mpmath
 import numpy as np
 import pytest
@@ -8,10 +10,11 @@ import torch
 import crossedge as ce
 from crossedge.distances import lp_matrix
 from crossedge.euclidean import direct_distances
+from crossedge.statistics import STATISTICS
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(40, 3)), RNG.normal(size=(40, 3)) + 0.3
-LARGE_NORMS = [1.5, 3.0, 50.0, 300.0, 1e6, 1e300]
+LARGE_NORMS = [1.5, 3.0, 50.0, 300.0, 1e6, 1e40]
 
 
 def norm(vector, p):
@@ -62,17 +65,23 @@ def test_single_precision_keeps_large_powers():
     assert float(loss(x.float(), y.float())) == pytest.approx(float(loss(x, y)), rel=1e-4)
 
 
-@pytest.mark.parametrize("scale", [1e-308, 1e-160, 1e160, 1e305, 3e305])
-@pytest.mark.parametrize("null", ["permutation", "normal", "pearson3"])
-@pytest.mark.parametrize("statistic", ["energy", "mmd", "generalized", "mmd_ratio"])
-def test_no_scale_changes_the_answer(scale, null, statistic):
-    if statistic == "mmd_ratio" and null != "permutation":
-        null = "permutation"
-    if statistic == "generalized" and null == "pearson3":
-        null = "normal"
+NULLS = [
+    (name, null)
+    for name in ("energy", "mmd", "generalized", "mmd_ratio")
+    for null in ("permutation", *STATISTICS[name].nulls)
+]
+
+
+@cache
+def answer(scale, statistic, null):
     given = {"null": null, "statistic": statistic, "n_resamples": 99, "rng": 0}
-    expected = ce.two_sample(X, Y, ce.EnergyKernel(), **given)
-    found = ce.two_sample(scale * X, scale * Y, ce.EnergyKernel(), **given)
+    return ce.two_sample(scale * X, scale * Y, ce.EnergyKernel(), **given)
+
+
+@pytest.mark.parametrize("scale", [1e-308, 1e-160, 1e160, 1e305, 3e305])
+@pytest.mark.parametrize(("statistic", "null"), NULLS)
+def test_no_scale_changes_the_answer(scale, statistic, null):
+    expected, found = answer(1.0, statistic, null), answer(scale, statistic, null)
     assert found.pvalue == pytest.approx(expected.pvalue, rel=1e-6)
     assert found.zscore == pytest.approx(expected.zscore, rel=1e-6)
     unit = scale if statistic in ("energy", "mmd") else 1.0

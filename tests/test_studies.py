@@ -116,7 +116,7 @@ class TestNumbers:
         assert found.pvalues["function"] == pytest.approx(found.pvalues["test"])
 
     def test_two_samplers_and_no_grid(self):
-        pair = (lambda rng: rng.normal(size=(5, 1)), lambda rng: rng.normal(size=(9, 1)) + 9)
+        pair = (lambda rng: rng.normal(size=(15, 1)), lambda rng: rng.normal(size=(19, 1)) + 9)
         frame = tiny(pair, grid=None).frame
         assert list(frame.power) == [1, 1]
 
@@ -151,13 +151,16 @@ class TestWorkers:
     def test_threads_do_not_matter_and_stay_as_they_were(self):
         import torch
 
-        options = {"tests": {"a": None}, "grid": {"n": [40]}, "repetitions": 3}
+        seen = []
+        watch = lambda x, y, rng: seen.append(torch.get_num_threads()) or 1.0  # noqa: E731
+        options = {"tests": {"a": None, "b": watch}, "grid": {"n": [40]}, "repetitions": 3}
         one = tiny(normals(0.5), **options)
         threads = torch.get_num_threads()
         torch.set_num_threads(2)
         try:
             assert equal(one, tiny(normals(0.5), **options))
             assert torch.get_num_threads() == 2
+            assert set(seen) == {1}
         finally:
             torch.set_num_threads(threads)
 

@@ -10,6 +10,7 @@ import torch
 
 import crossedge as ce
 from crossedge import headroom
+from crossedge.weights import EdgeList
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(30, 3)), RNG.normal(size=(30, 3)) + 0.3
@@ -72,8 +73,9 @@ class TestMemory:
 
     def test_classical_graphs_need_no_matrix(self, monkeypatch):
         monkeypatch.setattr(headroom, "free_memory", lambda: 0.0)
-        x = np.random.default_rng(0).normal(size=(600, 2))
-        ce.two_sample(x, x + 0.1, ce.NearestNeighbours(3), n_resamples=9)
+        monkeypatch.setattr(EdgeList, "dense", lambda self: pytest.fail("a matrix"))
+        x = np.random.default_rng(0).normal(size=(3000, 2))
+        assert ce.two_sample(x, x + 1, ce.NearestNeighbours(3), n_resamples=9).pvalue == 0.1
 
     def test_what_is_free_is_known_here(self):
         assert 2**20 < headroom.free_memory() < 2**50

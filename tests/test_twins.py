@@ -7,7 +7,7 @@ import torch
 import crossedge as ce
 from conftest import use_twins
 from crossedge.numerics import neighbours_in_torch
-from test_smoothed import distances_of
+from smoothed_cases import distances_of
 
 TEMPERATURES = [0.0, 1e-300, 1e-3, 0.02, 1.0, float("inf")]
 FAMILIES = {

@@ -13,7 +13,8 @@ from scipy.spatial import KDTree
 import brute_force
 import crossedge as ce
 from brute_force import lp_distances
-from crossedge.distances import matrix_distances, point_distances
+from contract import KINDS, WeightsContract, points_of
+from crossedge.distances import point_distances
 
 FAMILIES = [
     ce.SpanningTree(),
@@ -36,61 +37,14 @@ def witness(weights, distances):
     return brute_force.nearest_neighbours(distances, weights.k)
 
 
-def points_of(kind, n, d=2):
-    rng = np.random.default_rng(n)
-    return {
-        "continuous": rng.normal(size=(n, d)),
-        "grid": rng.integers(0, 3, (n, d)).astype(float),
-        "duplicates": rng.normal(size=(3, d))[rng.integers(0, 3, n)],
-        "constant": np.full((n, d), 0.7),
-    }[kind]
-
-
-KINDS = ["continuous", "grid", "duplicates", "constant"]
-
-
 @pytest.mark.parametrize("weights", FAMILIES, ids=repr)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.usefixtures("loops")
-class TestContract:
-    def test_symmetric_with_zero_diagonal_and_fixed_sum(self, weights, kind):
-        distances = torch.as_tensor(lp_distances(points_of(kind, 40)))
-        W = weights(distances)
-        assert W.shape == distances.shape
-        assert torch.equal(W, W.T)
+class TestContract(WeightsContract):
+    def test_marginals_are_not_negative_and_have_a_fixed_sum(self, weights, kind):
+        W = weights(torch.as_tensor(lp_distances(points_of(kind, 40))))
         assert (W >= 0).all()
-        assert not W.diagonal().any()
         assert W.sum() / 2 == pytest.approx(total_weight(weights, 40), rel=1e-13)
-
-    def test_the_order_of_the_points_does_not_matter(self, weights, kind):
-        distances = torch.as_tensor(lp_distances(points_of(kind, 30)))
-        order = torch.randperm(30, generator=torch.Generator().manual_seed(0))
-        moved = weights(distances[order][:, order])
-        torch.testing.assert_close(moved, weights(distances)[order][:, order], rtol=0, atol=1e-12)
-
-    def test_points_and_their_distances_give_the_same_edges(self, weights, kind):
-        for p in (1.0, 2.0, 2.5, np.inf):
-            points = points_of(kind, 80)
-            by_points = weights.pairs(point_distances(points, p)).dense()
-            by_matrix = weights.pairs(matrix_distances(lp_distances(points, p))).dense()
-            torch.testing.assert_close(by_points, by_matrix, rtol=0, atol=1e-12)
-
-    def test_batches_are_as_good_as_loops(self, weights, kind):
-        many = [lp_distances(points_of(kind, 12) + 0.01 * shift) for shift in range(6)]
-        batch = torch.as_tensor(np.array(many)).reshape(2, 3, 12, 12)
-        expected = torch.stack([weights(matrix) for row in batch for matrix in row])
-        assert torch.equal(weights(batch), expected.reshape(2, 3, 12, 12))
-        assert weights(batch[:0]).shape == (0, 3, 12, 12)
-
-    def test_float32_in_float32_out(self, weights, kind):
-        distances = torch.as_tensor(lp_distances(points_of(kind, 12)))
-        W = weights(distances.float())
-        assert W.dtype == torch.float32
-
-    def test_a_gradient_above_temperature_zero(self, weights, kind):
-        distances = torch.as_tensor(lp_distances(points_of(kind, 12))).requires_grad_()
-        if weights.temperature != "median" or kind != "constant":  # whose median is 0
-            assert weights(distances).requires_grad == (weights.temperature != 0)
 
 
 @pytest.mark.usefixtures("graphs")

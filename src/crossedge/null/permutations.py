@@ -33,7 +33,9 @@ MOST = 10_000_000  # labellings that are visited one and all
 FEW = 300  # points whose products are too small for a second thread
 TOGETHER = 16  # blocks of labellings, between two looks at whether to stop
 PLAIN_LANES = 2 * LANES  # labellings in a block, where numpy draws them
-NUMBERS = 32_000_000  # labels up to which numpy draws them, which takes a quarter of a second
+# labellings, and labels, up to which numpy draws them, which takes up to a tenth of a second
+FEW_LABELLINGS, NUMBERS = 20_000, 32_000_000
+MATRIX = 1024  # points, and
 PRODUCTS = 2_700_000_000  # n^2 labellings, up to which a graph is a matrix: 0.05 s on two cores
 
 
@@ -71,7 +73,8 @@ class Labellings:
         self.inverted = self.fewer < n_x
         self.exact = labellings_up_to(n, self.fewer, min(n_resamples, MOST))
         self.count = comb(n, self.fewer) if self.exact else n_resamples
-        self.by_numpy = self.exact or n * self.count <= NUMBERS
+        few = self.count <= FEW_LABELLINGS and n * self.count <= NUMBERS
+        self.by_numpy = self.exact or few
         self.lanes = min(PLAIN_LANES, -(-self.count // 64) * 64) if self.by_numpy else LANES
         self.blocks = -(-self.count // self.lanes)
         self.kept: dict[int, Labels] = {}
@@ -154,7 +157,7 @@ def relabel(
     weights: PairWeights, labellings: Labellings, blocks: range, studentized: bool = False
 ) -> WithinSums:
     """The within-sums of these blocks of labellings."""
-    many = weights.n**2 * labellings.count > PRODUCTS
+    many = weights.n > MATRIX or weights.n**2 * labellings.count > PRODUCTS
     if isinstance(weights, EdgeList) and many and not studentized:
         edges = weights
 

@@ -40,7 +40,7 @@ def log_normal_tail(z: torch.Tensor) -> torch.Tensor:
 def log_pearson3_tails(z: torch.Tensor, skewness: torch.Tensor) -> torch.Tensor:
     """`log_pearson3_tail` for many z and one skewness, faster where no gradients are asked for.
 
-    A value depends on its z alone, so equal ones stay equal.
+    A value depends on its z alone, but for the last bit, so equal ones stay equal.
     """
     if z.requires_grad or skewness.requires_grad:
         return log_pearson3_tail(z, skewness)

@@ -10,6 +10,8 @@ from crossedge.distances import check_values
 from crossedge.randomness import Rng, random_key
 from crossedge.weights.graphs import GraphWeights, check_graph
 
+FEW = 300  # points, for which no interrupt has to wait
+
 
 def sample_edges(weights: GraphWeights, distances: torch.Tensor, rng: Rng = None) -> torch.Tensor:
     """Draw a random neighbourhood from the Gibbs measure whose marginals the weights are.
@@ -47,4 +49,6 @@ def sample_edges(weights: GraphWeights, distances: torch.Tensor, rng: Rng = None
     matrix = distances.detach().to("cpu", torch.float64).contiguous()
     source = np.random.default_rng(int(random_key(rng)))
     (temperature,) = source.choice(weights.temperatures(matrix))
+    if len(matrix) <= FEW:
+        return torch.from_numpy(weights.draw(matrix, float(temperature), source))
     return torch.from_numpy(run_usual(lambda: weights.draw(matrix, float(temperature), source)))
