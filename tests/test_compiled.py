@@ -93,6 +93,22 @@ def test_nowhere_to_write(tmp_path, monkeypatch):
     assert loop(2) == 3
 
 
+def test_nobody_is_at_home(tmp_path, monkeypatch):
+    """As in a container whose user has no entry: with a folder of its own, and without any."""
+    from crossedge import compiled
+
+    def no_home():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", no_home)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    for given, expected in ((str(tmp_path), True), ("", False)):
+        monkeypatch.setenv("NUMBA_CACHE_DIR", given)
+        compiled._folder.cache_clear()
+        assert (compiled._folder() is not None) == expected
+    compiled._folder.cache_clear()
+
+
 @pytest.mark.parametrize("family", ["None", "ce.SpanningTree()", "ce.NearestNeighbours(3)"])
 def test_small_samples_need_no_compiler(family):
     code = f"""

@@ -304,6 +304,14 @@ def test_it_runs_under_torch_compile(backend):
     assert found.stdout.strip() == "compiled", found.stderr
 
 
+def one_way(a, b):
+    """Asymmetric between ordinary points, beside a pair that is far apart."""
+    distances = torch.cdist(a, b)
+    distances[:10, 10:] *= 2
+    distances[0, 1] = distances[1, 0] = 1e4
+    return distances
+
+
 def similarity(a, b):
     return torch.exp(-torch.cdist(a, b))
 
@@ -314,6 +322,7 @@ def similarity(a, b):
         (similarity, "for a point and itself: it must be 0 there"),
         (lambda a, b: torch.cdist(a, b)[:, :3], "returned shape"),
         (lambda a, b: torch.cdist(a, b) * torch.arange(1.0, 21.0), "not symmetric"),
+        (one_way, "not symmetric"),
         (lambda a, b: torch.cdist(a, b).tolist(), "must return a tensor"),
         (lambda a, b: torch.cdist(a, b) / 0, "NaN, infinite or negative"),
     ],

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import crossedge as ce
+from crossedge import euclidean
 from crossedge.distances import lp_matrix
 from crossedge.euclidean import direct_distances
 from crossedge.statistics import STATISTICS
@@ -41,6 +42,47 @@ def test_any_power_to_full_precision(p):
 def test_gradients_of_any_power(p):
     points = torch.from_numpy(X[:7]).requires_grad_()
     assert torch.autograd.gradcheck(lambda x: direct_distances(x, p), points)
+
+
+@pytest.mark.parametrize("p", [3.0, 1e4, 1e6, 1e12, 1e300])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_gradients_where_differences_tie(p, dtype):
+    """The slope along each of two equal differences is 2^-(p-1)/p."""
+    points = torch.tensor([[0.0, 0.0], [1.0, 1.0]], dtype=dtype, requires_grad=True)
+    direct_distances(points, p)[0, 1].backward()
+    expected = 2.0 ** (-(p - 1) / p)
+    np.testing.assert_allclose(points.grad, [[-expected] * 2, [expected] * 2], rtol=1e-6)
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0, np.inf])
+def test_blocks_of_rows_are_as_good_as_one_call(p, monkeypatch):
+    points = torch.from_numpy(X).requires_grad_()
+    expected = direct_distances(points, p)
+    (gradient,) = torch.autograd.grad((expected * expected.detach()).sum(), points)
+    monkeypatch.setattr(euclidean, "LONG", 0)
+    monkeypatch.setattr(euclidean, "NUMBERS", 1000)
+    found = direct_distances(points, p)
+    torch.testing.assert_close(found, expected)
+    (again,) = torch.autograd.grad((found * found.detach()).sum(), points)
+    torch.testing.assert_close(again, gradient)
+
+
+@pytest.mark.parametrize("columns", [2, 40])
+@pytest.mark.parametrize(
+    "weights", [ce.SpanningTree(), ce.NearestNeighbours(3), ce.SpanningTree(1.0)]
+)
+def test_one_far_point_does_not_merge_the_others(columns, weights):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(40, columns)), rng.normal(size=(40, columns)) + 1.5
+    near, far = x.copy(), x.copy()
+    near[0], far[0] = 1e100, 1e200
+    expected = ce.two_sample(near, y, weights, rng=1)
+    assert expected.pvalue < 0.01
+    assert ce.two_sample(far, y, weights, rng=1).pvalue == expected.pvalue
+    if weights.is_smooth:
+        loss = ce.TwoSampleLoss(weights)
+        values = [float(loss(*map(torch.from_numpy, pair))) for pair in ((near, y), (far, y))]
+        assert values[1] == pytest.approx(values[0])
 
 
 def test_gradients_between_equal_points_are_zero():

@@ -52,6 +52,8 @@ def test_numpy_may_be_told_to_raise(weights, null):
         points = torch.from_numpy(np.vstack([X, Y]))
         distances = torch.cdist(points, points).requires_grad_()
         weights(distances)[:30, :30].sum().backward()
+        cold = distances.detach().requires_grad_()
+        ce.SpanningTree(1e-6)(cold)[:30, :30].sum().backward()
     finally:
         np.seterr(**before)
 

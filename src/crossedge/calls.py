@@ -15,6 +15,9 @@ from crossedge.threads import one_blas_thread, torch_in_one_thread
 Answer = TypeVar("Answer")
 
 
+USUAL: Any = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
+
+
 def run_usual(work: Callable[[], Answer]) -> Answer:
     """Do the work so that an interrupt ends it at once, and nobody else's settings change it.
 
@@ -24,8 +27,7 @@ def run_usual(work: Callable[[], Answer]) -> Answer:
 
     def on_usual_terms() -> Answer:
         with ExitStack() as terms:
-            usual: Any = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
-            terms.enter_context(np.errstate(**usual))
+            terms.enter_context(np.errstate(**USUAL))
             terms.enter_context(torch_in_one_thread())
             terms.enter_context(one_blas_thread())
             if torch.get_default_device().type != "cpu":

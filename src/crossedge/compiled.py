@@ -6,6 +6,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -70,7 +71,10 @@ def _keep(dispatcher: Any) -> None:
         return
     found: Any = FunctionCache(dispatcher.py_func)  # type: ignore[no-untyped-call]
     path = folder / dispatcher.py_func.__module__
-    path.mkdir(exist_ok=True)
+    with suppress(OSError):  # what cannot be kept is compiled anew
+        path.mkdir(parents=True, exist_ok=True)
+    if not path.is_dir():
+        return
     base = found._impl.filename_base
     found._cache_file = IndexDataCacheFile(  # type: ignore[no-untyped-call]
         str(path), base, folder.name
@@ -81,16 +85,16 @@ def _keep(dispatcher: Any) -> None:
 @cache
 def _folder() -> Path | None:
     """The folder of these sources; None where there is nowhere to write."""
-    above = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    above = Path(os.environ.get("NUMBA_CACHE_DIR") or above) / "crossedge"
-    folder = above / _content_hash()
     try:
+        given = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
+        above = (Path(given) if given else Path.home() / ".cache") / "crossedge"
+        folder = above / _content_hash()
         if not folder.is_dir():
             folder.mkdir(parents=True, exist_ok=True)
             _drop_oldest(above)
         os.utime(folder)
         return folder if os.access(folder, os.W_OK) else None
-    except OSError:
+    except (OSError, RuntimeError):  # a full disk, or nobody's home
         return None
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.autograd.function import once_differentiable
 
+LONG = 1 << 29  # differences that take less than a second
 NUMBERS = 1 << 21  # differences of coordinates that are held at a time
 CLOSE = 0.01  # of |a|^2 + |b|^2: below this, by differences
 MANY = 8  # close pairs a point, on average, beyond which differences for all pairs are no dearer
@@ -28,50 +29,64 @@ class Close(NamedTuple):
 
 def direct_distances(points: torch.Tensor, p: float) -> torch.Tensor:
     """l_p distances by differences, (n, d) -> (n, n)."""
-    if p in (1.0, 2.0, math.inf):
+    if p in (1.0, 2.0, math.inf) and len(points) * points.numel() <= LONG:
         return torch.cdist(points, points, p, compute_mode="donot_use_mm_for_euclid_dist")
     found: torch.Tensor = _Minkowski.apply(points, p)  # type: ignore[no-untyped-call]
     return found
 
 
 class _Minkowski(torch.autograd.Function):
-    """(sum_k |a_k - b_k|^p)^(1/p) = m (sum_k (|a_k - b_k| / m)^p)^(1/p), m the largest difference.
+    """d = (sum_k |a_k - b_k|^p)^(1/p), in blocks of rows, between which interrupts are heard.
 
-    So no power leaves the range, whatever p. The derivative by a_k is sign(a_k - b_k) times
-    (|a_k - b_k| / d)^(p-1), a power of a number of at most 1; 0 between equal points.
+    With m the largest difference, r_k = |a_k - b_k| / m and S = sum_k r_k^p, which is at least 1,
+    d = m S^(1/p), and the derivative by a_k is sign(a_k - b_k) r_k^(p-1) S^(-(p-1)/p): no power
+    leaves the range, whatever p. It is 0 between equal points.
     """
 
     @staticmethod
     def forward(points: torch.Tensor, p: float) -> torch.Tensor:
         parts = []
-        size = _rows_at_a_time(points)
-        for first in range(0, len(points), size):
-            differences = (points[first : first + size, None] - points).abs()
-            largest = differences.amax(2)
-            safe = torch.where(largest > 0, largest, 1.0)
-            powers = (differences / safe[..., None]).pow_(p).sum(2)
-            parts.append(largest * torch.where(largest > 0, powers, 1.0).pow_(1 / p))
+        for rows in _blocks(points):
+            _, largest, powers, _ = _relative(points, rows, p)
+            parts.append(largest * powers.pow_(1 / p))
         return torch.cat(parts)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:  # noqa: ARG004
         ctx.p = inputs[1]
-        ctx.save_for_backward(inputs[0], output)
+        ctx.save_for_backward(inputs[0])
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
-        points, distances = ctx.saved_tensors
-        pull, size = gradient + gradient.T, _rows_at_a_time(points)
-        parts = []
-        for first in range(0, len(points), size):
-            own = slice(first, first + size)
-            differences = points[own, None] - points
-            d = distances[own, :, None]
-            share = (differences.abs() / torch.where(d > 0, d, 1.0)).clamp_(max=1.0)
-            slope = share.pow_(ctx.p - 1).mul_(differences.sign())
-            parts.append((pull[own, :, None] * slope).sum(1))
+        (points,) = ctx.saved_tensors
+        pull, p, parts = gradient + gradient.T, ctx.p, []
+        for rows in _blocks(points):
+            signs, _, powers, ratio = _relative(points, rows, p)
+            if p == math.inf:
+                slope = (ratio == 1).to(ratio)
+                scale = 1 / slope.sum(2).clamp_(min=1.0)
+            else:
+                slope, scale = ratio.pow_(p - 1), powers.pow_(-(p - 1) / p)
+            parts.append(((pull[rows] * scale)[..., None] * slope.mul_(signs)).sum(1))
         return torch.cat(parts), None
+
+
+def _relative(
+    points: torch.Tensor, rows: slice, p: float
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Signs of the differences, m, S and r, for these rows and all points."""
+    differences = points[rows, None] - points
+    signs, ratio = differences.sign(), differences.abs_()
+    largest = ratio.amax(2)
+    ratio = ratio / torch.where(largest > 0, largest, 1.0)[..., None]
+    powers = torch.ones_like(largest) if p == math.inf else ratio.pow(p).sum(2)
+    return signs, largest, torch.where(largest > 0, powers, 1.0), ratio
+
+
+def _blocks(points: torch.Tensor) -> list[slice]:
+    size = _rows_at_a_time(points)
+    return [slice(first, first + size) for first in range(0, len(points), size)]
 
 
 def _rows_at_a_time(points: torch.Tensor) -> int:

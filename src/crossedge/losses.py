@@ -127,8 +127,11 @@ class TwoSampleLoss(torch.nn.Module):
             check_returned(distances, n_x + n_y)
         elif self.distance == 2 and (largest == 0 or 1e-3 < largest < 1e12):
             distances = lp_distances(x, 2.0, y)
-        else:  # scaled by a power of two, so that no power leaves the range
-            unit = math.ldexp(1.0, math.frexp(largest)[1]) if largest > 0 else 1.0
+        else:  # scaled by a power of two, so that no square leaves the range
+            room = 400 if wide == torch.float64 else 0
+            unit = (
+                math.ldexp(1.0, max(math.frexp(largest)[1] - room, -1021)) if largest > 0 else 1.0
+            )
             distances = lp_distances(x / unit, float(self.distance), y / unit) * unit
         pairs = DenseWeights.in_range(self.weights(distances.double()))
         W = pairs.matrix

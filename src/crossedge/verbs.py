@@ -76,7 +76,8 @@ def two_sample(
         How many random labellings, if the null is "permutation".
     distance : float, callable or "precomputed"
         p >= 1 (or infinity) for l_p, or a function of two blocks of points, tensors of shape (a, d)
-        and (b, d), that returns their (a, b) distances.
+        and (b, d), that returns their (a, b) distances. It is called in another thread, while the
+        main thread waits for interrupts.
     rng : int, numpy Generator or torch Generator
         The source of randomness; the same source gives the same answer on any number of threads.
     early_stopping : int

@@ -11,8 +11,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 
+from crossedge.calls import USUAL
 from crossedge.interrupts import run_interruptibly
 from crossedge.numerics.memory import empty_array
 from crossedge.threads import has_compiled_loops, in_threads
@@ -157,9 +159,10 @@ def _solve(distances: torch.Tensor, given: _Given) -> tuple[torch.Tensor, Solved
 
 def _run(given: _Given, work: Callable[[Any], Any], each: list[Any], n: int) -> list[Any]:
     """For many points in a thread of its own, so that an interrupt need not wait for the loops."""
-    if n <= LONG:
-        return given.for_each(work, each)
-    return run_interruptibly(lambda: given.for_each(work, each))
+    with np.errstate(**USUAL):
+        if n <= LONG:
+            return given.for_each(work, each)
+        return run_interruptibly(lambda: given.for_each(work, each))
 
 
 def _matrices(tensor: torch.Tensor) -> Matrices:
