@@ -212,3 +212,13 @@ def test_flags_that_would_be_ignored_are_refused(arguments, message, capsys):
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+
+
+def test_an_output_without_signs_gets_the_answer(tmp_path):
+    file = tmp_path / "x.csv"
+    file.write_text("".join(f"{value},{value**2}\n" for value in np.linspace(0.1, 1, 12)))
+    command = [sys.executable, "-m", "crossedge", "test", str(file), str(file)]
+    known = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    found = subprocess.run(command, env=known, capture_output=True, text=True, timeout=120)
+    assert found.returncode == 0, found.stderr
+    assert "+-" in found.stdout

@@ -70,7 +70,7 @@ class TestMemory:
         assert "at most 4,700 points" in text
         assert "\n" not in text
         points = torch.from_numpy(x)
-        with pytest.raises(MemoryError, match="at a time"):
+        with pytest.raises(MemoryError, match="x and y that together have at most"):
             ce.TwoSampleLoss(ce.GaussianKernel())(points, points)
 
     def test_classical_graphs_need_no_matrix(self, monkeypatch):

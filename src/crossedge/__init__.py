@@ -51,6 +51,10 @@ __all__ = [*_HOMES]
 
 
 def __getattr__(name: str) -> Any:
+    if name in ("learning", "plots"):  # rooms with public names of their own
+        from importlib import import_module
+
+        return import_module(f"crossedge.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
@@ -61,4 +65,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return [*__all__, "__version__", "learning", "plots"]

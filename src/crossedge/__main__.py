@@ -4,6 +4,9 @@ import os
 import sys
 from typing import NoReturn
 
+# read when torch is imported: threads that wait shall sleep, not keep the cores from other work
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 BROKEN_PIPE, INTERRUPTED = 128 + 13, 128 + 2  # as a shell reports these signals
 WORK = "crossedge"  # the name of threads that work while the main thread waits
 

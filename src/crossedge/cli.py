@@ -50,12 +50,18 @@ def _run(options: argparse.Namespace) -> int:
     except FAULTS as error:
         _complain(str(error) or f"{type(error).__name__}, without a word")
         return 1
-    try:
-        print(answer, end="\n" if answer else "")  # pipes that are closed: see __main__.py
-    except UnicodeEncodeError as error:
-        _complain(str(error))
-        return 1
+    answer = answer.replace("±", "±" if _can_say("±") else "+-")
+    print(answer, end="\n" if answer else "")  # pipes that are closed: see __main__.py
     return 0
+
+
+def _can_say(text: str) -> bool:
+    """Return whether the output can encode the text."""
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _complain(text: str) -> None:

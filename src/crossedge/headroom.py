@@ -11,7 +11,7 @@ FEW = 1000  # points whose matrices are not worth a look
 GIB = 2**30
 
 
-ELSE = "or a graph at temperature 0, which needs no such matrix"
+ELSE = "take a graph at temperature 0, which needs no such matrix, or"
 
 
 def check_room(n: int, matrices: float, remedy: str = ELSE) -> None:
@@ -23,7 +23,7 @@ def check_room(n: int, matrices: float, remedy: str = ELSE) -> None:
         most = int(math.sqrt(free / (8 * matrices))) // 100 * 100
         raise MemoryError(
             f"{n:,} points need about {needed / GIB:.1f} GiB for matrices of all pairs and "
-            f"{free / GIB:.1f} GiB are free: take at most {most:,} points, {remedy}"
+            f"{free / GIB:.1f} GiB are free: {remedy} at most {most:,} points"
         )
 
 

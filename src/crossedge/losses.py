@@ -119,7 +119,7 @@ class TwoSampleLoss(torch.nn.Module):
         x, y = x.to(wide), y.to(wide)
         n_x, n_y = len(x), len(y)
         if x.is_cpu:
-            remedy = "x and y together, at a time"
+            remedy = "give x and y that together have"
             check_room(n_x + n_y, self.weights.peak_matrices, remedy)
         if callable(self.distance):
             pooled = torch.cat([x, y])
