@@ -222,3 +222,17 @@ def test_a_median_of_zero_is_that_of_points_that_differ():
     x, y = np.zeros((20, 1)), np.concatenate([np.zeros(9), [1.0]])[:, None]
     distances = torch.as_tensor(pooled(x, y))
     assert float(ce.GaussianKernel()(distances)[0, -1]) == pytest.approx(np.exp(-0.5))
+
+
+@pytest.mark.parametrize(("n_x", "n_y"), [(5, 9), (9, 5), (2, 7)])
+def test_the_deviation_is_that_of_its_definition(n_x, n_y):
+    """Four times the variances of what each point contributes, over the sizes."""
+    W = np.random.default_rng(n_x).exponential(size=(n_x + n_y, n_x + n_y))
+    W = W + W.T
+    np.fill_diagonal(W, 0.0)
+    xx, xy, yy = W[:n_x, :n_x], W[:n_x, n_x:], W[n_x:, n_x:]
+    of_x = xx.sum(1) / (n_x - 1) - xy.mean(1)
+    of_y = yy.sum(1) / (n_y - 1) - xy.mean(0)
+    expected = 2 * np.sqrt(of_x.var() / n_x + of_y.var() / n_y)
+    in_x = (torch.arange(n_x + n_y) < n_x).double()[:, None]
+    assert float(mmd_deviation(torch.from_numpy(W), in_x)) == pytest.approx(expected, rel=1e-6)

@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 import crossedge as ce
 from brute_force import all_labellings
@@ -14,6 +15,7 @@ from crossedge.distances import matrix_distances, point_distances
 from crossedge.null.moments import label_moments
 from crossedge.null.permutations import Labellings, permute, relabel
 from crossedge.statistics import STATISTICS, ChiSquare, Statistic
+from crossedge.statistics.edge_counts import log_both_tails
 from crossedge.statistics.mean_discrepancies import mmd_deviation
 from crossedge.weights import DenseWeights
 from random_weights import random_graph, random_matrix
@@ -311,3 +313,11 @@ def test_a_statistic_without_a_law_is_a_loss_as_it_is(product):
 def test_degrees_of_freedom_that_no_tail_knows():
     with pytest.raises(ValueError, match="degrees=3 is not supported: give 1 or 2"):
         ChiSquare(3, "normal")
+
+
+@pytest.mark.parametrize("skewness", [-1.2, -0.3, 0.4, 1.5])
+def test_both_tails_of_a_gamma_law(skewness):
+    z = np.linspace(0.1, 4, 9)
+    law = stats.pearson3(skewness)
+    found = log_both_tails(torch.from_numpy(z), torch.tensor(skewness, dtype=torch.float64))
+    np.testing.assert_allclose(np.exp(found), law.sf(z) + law.cdf(-z), rtol=1e-5, atol=1e-9)
