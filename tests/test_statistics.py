@@ -315,7 +315,7 @@ def test_degrees_of_freedom_that_no_tail_knows():
         ChiSquare(3, "normal")
 
 
-@pytest.mark.parametrize("skewness", [-1.2, -0.3, 0.4, 1.5])
+@pytest.mark.parametrize("skewness", [-0.4, -0.2, 0.1, 0.4])
 def test_both_tails_of_a_gamma_law(skewness):
     z = np.linspace(0.1, 4, 9)
     law = stats.pearson3(skewness)
