@@ -331,3 +331,11 @@ def test_a_bad_distance_gets_one_clear_line(distance, message):
     x, y = torch.randn(2, 10, 2, generator=torch.Generator().manual_seed(0))
     with pytest.raises((ValueError, TypeError), match=message):
         ce.TwoSampleLoss(ce.SpanningTree(1.0), distance=distance)(x, y)
+
+
+def test_normality_of_a_single_point():
+    points = torch.randn(12, 2, generator=torch.Generator().manual_seed(0))
+    W = ce.SpanningTree()(torch.cdist(points, points))
+    found = ce.normality(W, 1, 11)
+    assert found.S2 == pytest.approx(float(((W.sum(1) / 2) ** 2).sum()), rel=1e-6)
+    assert found.bound > ce.normality(W, 6, 6).bound > 0
