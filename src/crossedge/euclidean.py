@@ -85,12 +85,9 @@ def _relative(
 
 
 def _blocks(points: torch.Tensor) -> list[slice]:
-    size = _rows_at_a_time(points)
+    """Rows whose differences to all points are held at a time."""
+    size = max(NUMBERS // max(points.numel(), 1), 1)
     return [slice(first, first + size) for first in range(0, len(points), size)]
-
-
-def _rows_at_a_time(points: torch.Tensor) -> int:
-    return max(NUMBERS // max(points.numel(), 1), 1)
 
 
 def euclidean_distances(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

@@ -77,8 +77,8 @@ def torch_in_one_thread() -> Iterator[None]:
     A test asks torch for many small things, and each of them would wait for all threads.
     """
     threads, openmp = _threads(), _openmp()
-    if threads == 1 or openmp is None:
-        yield
+    if threads == 1 or openmp is None or getattr(_here, "threads", None) is not None:
+        yield  # one thread, no way to tell torch, or told already
         return
     _here.threads = threads
     openmp.omp_set_num_threads(1)  # of this thread alone, unlike torch.set_num_threads
