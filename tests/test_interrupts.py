@@ -10,14 +10,15 @@ import time
 import numpy as np
 import pytest
 
-from crossedge.interrupts import Abandoned, checkpoint, run_interruptibly
+from crossedge.interrupts import Abandoned, checkpoint, interruptible, run_interruptibly
 
 
 def test_the_answer_comes_back():
-    def work():
-        return 3, threading.current_thread() is threading.main_thread()
+    @interruptible
+    def add(a, *, b):
+        return a + b, threading.current_thread() is threading.main_thread()
 
-    assert run_interruptibly(work) == (3, False)
+    assert add(1, b=2) == (3, False)
 
 
 def test_an_error_comes_back_with_its_place():

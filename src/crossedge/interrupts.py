@@ -13,8 +13,10 @@ import sys
 import threading
 from collections.abc import Callable
 from contextvars import copy_context
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
+Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
 
 PATIENCE = 0.5  # seconds: where locks are deaf to signals (Windows), how long they may be
@@ -23,6 +25,16 @@ GRACE = 0.5  # seconds that abandoned work has to reach a checkpoint, before it 
 
 class Abandoned(BaseException):
     """Raised by `checkpoint` in work for which nobody waits any more."""
+
+
+def interruptible(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
+    """Make an interrupt end calls of the function at once, with the exception of the handler."""
+
+    @wraps(function)
+    def call(*args: Given.args, **kwargs: Given.kwargs) -> Answer:
+        return run_interruptibly(lambda: function(*args, **kwargs))
+
+    return call
 
 
 def run_interruptibly(work: Callable[[], Answer]) -> Answer:
