@@ -1,8 +1,9 @@
 # make demo   learns two moons by fooling a test, in about a minute
 # make test   lint, types, architecture, tests
-# make slow   tests that take long, in about a minute
+# make slow   tests that take long, in a few minutes
+# make oldest, make newest  the tests with the oldest and the newest dependencies that are allowed
 # make bench  speed, as ratios to plain ways of doing the same
-# make calibration  smooth p-values against millions of permutations, half an hour
+# make calibration  p-values by laws against millions of permutations, two hours
 # make power  the power of all tests on many alternatives, an hour on two cores
 # make format, make clean
 
@@ -11,7 +12,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test slow bench calibration power format clean
+.PHONY: demo test slow oldest newest bench calibration power format clean
 
 demo: $(READY)
 	$(BIN)/python examples/demo.py
@@ -26,6 +27,13 @@ test: $(READY)
 slow: $(READY)
 	$(BIN)/pytest -m slow
 
+oldest newest:
+	rm -rf .venv-$@
+	$(PYTHON) -m venv .venv-$@
+	grep -oE '"[a-z-]+>=[0-9.]+' pyproject.toml | sed 's/"//; s/>=/==/' > .venv-$@/bounds.txt
+	.venv-$@/bin/python -m pip install --quiet ".[dev]" $(if $(filter oldest,$@),--constraint .venv-$@/bounds.txt)
+	.venv-$@/bin/pytest -W ignore::DeprecationWarning --numprocesses auto --maxprocesses 4 --dist worksteal
+
 bench: $(READY)
 	$(BIN)/python benchmarks/first_answer.py
 	$(BIN)/python benchmarks/classical.py
@@ -36,7 +44,9 @@ bench: $(READY)
 
 calibration: $(READY)
 	$(BIN)/python benchmarks/tilted.py
-	$(BIN)/python benchmarks/calibration.py
+	$(BIN)/python benchmarks/calibration.py 100
+	$(BIN)/python benchmarks/calibration.py 300
+	$(BIN)/python benchmarks/calibration_elsewhere.py
 
 power: $(READY)
 	$(BIN)/python benchmarks/power.py
@@ -46,7 +56,7 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis demo.png digits.png
+	rm -rf $(VENV) .venv-* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis demo.png digits.png
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:

@@ -10,9 +10,9 @@ import numpy as np
 from scipy.spatial import KDTree
 
 import crossedge as ce
-from crossedge.distances import point_distances
-from crossedge.null.moments import label_moments
-from crossedge.null.permutations import permute
+from crossedge.data.distances import point_distances
+from crossedge.moments import LabelMoments
+from crossedge.null.labellings import permute
 from crossedge.statistics import STATISTICS
 
 K, D, RESAMPLES = 5, 10, 9999
@@ -78,7 +78,7 @@ def main() -> None:
     points = rng.normal(size=(10_000, D))
     in_x = np.arange(10_000) < 5_000
     graph = families[f"{K}-NN"].pairs(point_distances(points, 2.0))
-    moments = label_moments(graph, 5_000, 5_000)
+    moments = LabelMoments(graph, 5_000, 5_000)
     i, j = plain_neighbours(points)
     report(
         f"{RESAMPLES:,} permutations of the {K}-NN graph, n = 10,000",

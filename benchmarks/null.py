@@ -7,8 +7,8 @@ import numpy as np
 import torch
 
 import crossedge as ce
-from crossedge.null.moments import label_moments
-from crossedge.null.permutations import permute
+from crossedge.moments import LabelMoments
+from crossedge.null.labellings import permute
 from crossedge.statistics import STATISTICS
 from crossedge.weights import DenseWeights
 from smoothed import milliseconds
@@ -37,8 +37,8 @@ def visit_every_pair(W, n_x, resamples, seed):
 def main() -> None:
     points = torch.from_numpy(np.random.default_rng(0).normal(size=(N, 5)))
     W = ce.SpanningTree(1.0)(torch.cdist(points, points))
-    weights = DenseWeights(W)
-    moments = label_moments(weights, N // 2, N // 2)
+    weights = DenseWeights(W.numpy())
+    moments = LabelMoments(weights, N // 2, N // 2)
     Z = torch.from_numpy((np.random.default_rng(1).random((RESAMPLES, N)) < 0.5) * 1.0)
     print(f"{RESAMPLES:,} labellings of {N} points{'':15} {'crossedge':>12} {'other':>12}    ratio")
     for name, statistic in STATISTICS.items():

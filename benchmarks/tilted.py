@@ -8,15 +8,15 @@ from __future__ import annotations
 import time
 
 import numpy as np
-import torch
+from scipy.spatial.distance import cdist
 
 import crossedge as ce
-from crossedge.distances import matrix_distances
-from crossedge.null import tilted
-from crossedge.null.moments import label_moments
-from crossedge.null.permutations import permute
-from crossedge.null.pvalues import log_form_tail
-from crossedge.null.structure import structure_of
+from crossedge.data.distances import matrix_distances
+from crossedge.null import Problem
+from crossedge.null.forest import ForestLaw
+from crossedge.null.labellings import permute
+from crossedge.null.tilted import tilted_labellings
+from crossedge.numerics.labellings import tilted
 from crossedge.statistics import STATISTICS
 
 CROSS = STATISTICS["cross"]
@@ -30,14 +30,15 @@ GRAPHS = {
 }
 
 
-def counts_at(found, moments, law):
-    """Numbers of crossing edges with about these tails: whole ones, as of classical graphs."""
-    mean = float(moments.total - moments.mean_r) / 2
+def scores_at(problem):
+    """Z-scores with about these tails, of whole numbers of crossing edges."""
+    first = tilted_labellings(problem)
+    mean = CROSS.law.mean_and_std(CROSS, problem.moments).mean
     z = [
-        next(z for z in np.arange(0.5, 20, 0.05) if found.log_tail(z)[0] < np.log(level))
+        next(z for z in np.arange(0.5, 20, 0.05) if first.log_tail(z)[0] < np.log(level))
         for level in LEVELS
     ]
-    return mean, np.floor(mean - np.array(z) * float(law.std))
+    return (mean - np.floor(mean - np.array(z) * problem.std)) / problem.std
 
 
 def main() -> None:
@@ -45,32 +46,26 @@ def main() -> None:
     print("| " + " | ".join(["graph", "sizes", "relative", *titles, "s", "permutations, s"]) + " |")
     print("|---" * (5 + len(LEVELS)) + "|", flush=True)
     for name, weights in GRAPHS.items():
-        for n_x, n_y in ((50, 50), (20, 80), (250, 250)):
-            points = torch.from_numpy(np.random.default_rng(0).normal(size=(n_x + n_y, 2)))
-            W = weights.pairs(matrix_distances(torch.cdist(points, points).numpy()))
-            moments = label_moments(W, n_x, n_y, fourth=True)
-            form = CROSS.form(moments)
-            law = moments.law(form)
-            first = structure_of(W, n_x).tilted_labellings(moments, form, CROSS.sign)
-            mean, counts = counts_at(first, moments, law)
-            z = (mean - counts) / float(law.std)
-            least = z - max(moments.step(form) / 2, moments.rounding(form)) / float(law.std)
+        for n_x, n_y in ((50, 50), (20, 80), (250, 250), (1000, 1000)):
+            points = np.random.default_rng(0).normal(size=(n_x + n_y, 2))
+            W = weights.pairs(matrix_distances(cdist(points, points)))
+            problem = Problem(W, CROSS, np.arange(W.n) < n_x)
+            parts = [problem.part(CROSS, z) for z in scores_at(problem)]
             seconds, logs = [], []
-            for run in range(RUNS):
+            for run in range(RUNS if W.n < 1000 else 4):
                 tilted.KEY = np.uint64(run)
                 start = time.perf_counter()
-                found = structure_of(W, n_x).tilted_labellings(moments, form, CROSS.sign)
-                found.log_tail(least[TIMED])
+                found = tilted_labellings(problem)
+                found.log_tail(parts[TIMED].threshold)
                 seconds.append(time.perf_counter() - start)
-                logs.append([found.log_tail(one)[0] for one in least])
+                logs.append([found.log_tail(part.threshold)[0] for part in parts])
             start = time.perf_counter()
-            permute(W, CROSS, moments, DRAWS, 0)
+            permute(W, CROSS, problem.moments, DRAWS, 0)
             each = (time.perf_counter() - start) / DRAWS
             p, scatter = np.exp(np.mean(logs, 0)), np.std(logs, 0)
             rows = {"scatter": scatter}
             if weights == ce.SpanningTree():
-                given = moments, form, CROSS.sign, structure_of(W, n_x)
-                exact = [float(log_form_tail("pearson3", torch.tensor(one), *given)) for one in z]
+                exact = [ForestLaw().log_pvalue(part).log_p for part in parts]
                 rows["mean"] = np.mean(logs, 0) - exact
             needed = each / (p[TIMED] * scatter[TIMED] ** 2)  # for as little scatter
             for error, values in rows.items():

@@ -9,6 +9,8 @@ import pytest
 import torch
 from hypothesis import settings
 
+from crossedge.runtime.arrays import is_tensor
+
 matplotlib.use("Agg")
 pytest.register_assert_rewrite("contract", "smoothed_cases")
 # compiled loops take their time on the first call, so examples have no deadline
@@ -18,8 +20,8 @@ settings.load_profile("crossedge")
 
 def use_twins(monkeypatch):
     """Work as on a device that has no compiled loops."""
-    for module in ("smoothed", "graphs"):
-        monkeypatch.setattr(f"crossedge.weights.{module}.has_compiled_loops", lambda _: False)
+    for module in ("numerics.smoothed", "weights.graphs"):
+        monkeypatch.setattr(f"crossedge.{module}.has_compiled_loops", lambda a: not is_tensor(a))
 
 
 @pytest.fixture(params=["numpy", "compiled"])
@@ -28,8 +30,8 @@ def graphs(request, monkeypatch):
     small = 10**9 if request.param == "numpy" else 0
     for module in ("nearest_neighbours", "spanning_tree"):
         monkeypatch.setattr(f"crossedge.weights.{module}.SMALL", small)
-    for module in ("tied_trees", "sparse_star_mesh"):
-        monkeypatch.setattr(f"crossedge.numerics.{module}.SMALL", small)
+    for module in ("tied", "sparse_star_mesh"):
+        monkeypatch.setattr(f"crossedge.numerics.trees.{module}.SMALL", small)
 
 
 @pytest.fixture(params=["compiled", "torch"])
@@ -41,11 +43,10 @@ def loops(request, monkeypatch):
 # many small tensors are faster without torch's threads; our own loops shall have two
 THREADED = (
     "smoothed",
-    "smoothed_gradients",
     "weights",
     "twins",
     "star_mesh",
-    "null",
+    "permutation",
     "two_sample",
     "samples",
 )

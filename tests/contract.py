@@ -10,8 +10,8 @@ import torch
 
 import crossedge as ce
 from brute_force import all_labellings, lp_distances
-from crossedge.distances import matrix_distances, point_distances
-from crossedge.null.moments import label_moments
+from crossedge.data.distances import matrix_distances, point_distances
+from crossedge.moments import LabelMoments
 from crossedge.statistics import STATISTICS
 from crossedge.weights import DenseWeights
 
@@ -34,13 +34,12 @@ def distances_of(kind, n):
 
 def pvalue_by_enumeration(W, n_x, statistic):
     """That of the first n_x points against the others, by the definition of R_x and R_y."""
-    in_x = torch.as_tensor(all_labellings(len(W), n_x))
+    W, in_x = np.asarray(W), all_labellings(len(W), n_x)
     x, y = (((part @ W) * part).sum(1) / 2 for part in (in_x, 1 - in_x))
-    values = statistic.sign * statistic.value(
-        x, y, label_moments(DenseWeights(W), n_x, len(W) - n_x)
-    )
-    (own,) = torch.nonzero((in_x[:, :n_x] == 1).all(1)).flatten()
-    return float((values >= values[own] - 1e-9).double().mean())
+    moments = LabelMoments(DenseWeights(W), n_x, len(W) - n_x)
+    values = statistic.sign * statistic.value(x, y, moments)
+    (own,) = np.flatnonzero((in_x[:, :n_x] == 1).all(1))
+    return (values >= values[own] - 1e-9).mean()
 
 
 class WeightsContract:
@@ -67,7 +66,7 @@ class WeightsContract:
         for p in (1.0, 2.0, 2.5, np.inf):
             by_points = weights.pairs(point_distances(points, p)).dense()
             by_matrix = weights.pairs(matrix_distances(lp_distances(points, p))).dense()
-            torch.testing.assert_close(by_points, by_matrix, rtol=0, atol=1e-12)
+            np.testing.assert_allclose(by_points, by_matrix, rtol=0, atol=1e-12)
 
     def test_a_batch_is_as_good_as_a_loop(self, weights, kind):
         many = [lp_distances(points_of(kind, 12) + 0.01 * shift) for shift in range(6)]
@@ -77,7 +76,16 @@ class WeightsContract:
         assert weights(batch[:0]).shape == (0, 3, 12, 12)
 
     def test_float32_in_float32_out(self, weights, kind):
-        assert weights(distances_of(kind, 12).float()).dtype == torch.float32
+        distances = distances_of(kind, 12).float()
+        assert weights(distances).dtype == torch.float32
+        assert weights(distances.numpy()).dtype == np.float32
+
+    def test_arrays_in_arrays_out(self, weights, kind):
+        """One code for both libraries: the same weights, of one matrix and of a batch."""
+        for distances in (distances_of(kind, 12), distances_of(kind, 12).expand(2, 3, 12, 12)):
+            W = weights(distances.numpy())
+            assert isinstance(W, np.ndarray)
+            np.testing.assert_allclose(W, weights(distances), rtol=1e-12, atol=1e-15)
 
     def test_smooth_weights_have_a_gradient(self, weights, kind):
         W = weights(distances_of(kind, 12).requires_grad_())

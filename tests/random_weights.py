@@ -1,7 +1,6 @@
 """Random pair weights, as a list of edges or as a matrix."""
 
 import numpy as np
-import torch
 
 from crossedge.weights import EdgeList
 
@@ -19,4 +18,4 @@ def random_graph(n, atoms, density, seed, whole=False):
 def random_matrix(n, seed, density=1.0):
     rng = np.random.default_rng(seed)
     W = rng.exponential(size=(n, n)) * (rng.random((n, n)) < density)
-    return torch.as_tensor(np.triu(W, 1) + np.triu(W, 1).T)
+    return np.triu(W, 1) + np.triu(W, 1).T

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import crossedge as ce
-from crossedge.distances import lp_distances
+from crossedge.autograd.distances import lp_distances
 
 FAMILIES = {
     "tree": ce.SpanningTree,

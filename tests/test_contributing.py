@@ -12,14 +12,14 @@ import torch
 import crossedge as ce
 from brute_force import all_labellings, lp_distances
 from contract import KINDS, WeightsContract, points_of, pvalue_by_enumeration
-from crossedge.null.laws import exact_law
-from crossedge.null.moments import label_moments
+from crossedge.moments import LabelMoments
+from crossedge.null import Answer
 from crossedge.statistics import STATISTICS
 from crossedge.weights import DenseWeights
 from crossedge.weights.kernels import BandwidthKernel
 
 TEXT = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text()
-FAMILY, STATISTIC = re.findall(r"^```python\n(.*?)^```$", TEXT, re.M | re.S)
+FAMILY, STATISTIC, LAW = re.findall(r"^```python\n(.*?)^```$", TEXT, re.M | re.S)
 
 
 def module_of(code, name):
@@ -100,7 +100,8 @@ def test_moments_of_the_form_are_those_of_enumeration(weights):
     z = all_labellings(9, 4)
     x, y = (((part @ W.numpy()) * part).sum(1) / 2 for part in (z, 1 - z))
     values = x / 6 - y / 10
-    law = exact_law(STATISTICS["density_gap"], label_moments(DenseWeights(W), 4, 5))
+    gap = STATISTICS["density_gap"]
+    law = gap.law.null_moments(gap, LabelMoments(DenseWeights(W.numpy()), 4, 5))
     assert float(law.mean) == pytest.approx(values.mean())
     assert float(law.std) == pytest.approx(values.std())
     skewness = ((values - values.mean()) ** 3).mean() / values.std() ** 3
@@ -111,9 +112,34 @@ def test_the_form_has_smooth_nulls_and_the_other_statistic_has_none():
     rng = np.random.default_rng(0)
     given = 0.8 * rng.normal(size=(40, 2)), rng.normal(size=(60, 2)), ce.GaussianKernel()
     drawn = ce.two_sample(*given, statistic="density_gap", n_resamples=300_000, rng=0)
-    for null, close in (("normal", 0.3), ("pearson3", 0.06)):
+    for null, close in (("normal", 0.3), ("pearson3", 0.1), ("tail", 0.06)):
         found = ce.two_sample(*given, statistic="density_gap", null=null)
         assert found.zscore == pytest.approx(drawn.zscore)
         assert found.pvalue == pytest.approx(drawn.pvalue, rel=close)
         with pytest.raises(ValueError, match=f"null='{null}' does not go with statistic='both'"):
             ce.two_sample(*given, statistic="both", null=null)
+
+
+def test_the_law_answers():
+    cantelli = module_of(LAW, "crossedge_cantelli").Cantelli()
+    rng = np.random.default_rng(0)
+    given = rng.normal(size=(30, 2)), rng.normal(size=(20, 2)) + 1, ce.SpanningTree(0.5)
+    found = ce.two_sample(*given, null=cantelli)
+    assert found.pvalue == pytest.approx(1 / (1 + found.zscore**2))
+    assert found.pvalue > ce.two_sample(*given, null="tail").pvalue
+    assert (found.null, found.law) == ("cantelli", "Cantelli's bound")
+    ladder = ce.Tail((cantelli, *ce.Tail().ladder))
+    assert ce.two_sample(*given, null=ladder).pvalue == found.pvalue
+    with pytest.raises(ValueError, match="does not go with statistic='generalized'"):
+        ce.two_sample(*given, statistic="generalized", null=cantelli)
+
+
+def test_a_law_that_answers_nonsense_and_ladders_that_are_none():
+    cantelli = module_of(LAW, "crossedge_cantelli").Cantelli
+    for answer in (0.5, Answer(3.0, "p = 20"), Answer(float("nan"), "p is not a number")):
+        wrong = type("Wrong", (cantelli,), {"log_pvalue": lambda *_, answer=answer: answer})()
+        with pytest.raises(ValueError, match="null='cantelli' answered"):
+            ce.two_sample([1.0, 2.0, 3.0], [4.5, 5.0], ce.SpanningTree(), null=wrong)
+    for ladder in ((), 5, ("normal",)):
+        with pytest.raises(TypeError, match="is not a tuple of laws"):
+            ce.Tail(ladder)

@@ -9,8 +9,8 @@ from scipy import stats
 from scipy.integrate import quad
 
 import crossedge as ce
-from crossedge.null import permutations
-from crossedge.null.permutations import relabel
+from crossedge.null import labellings
+from crossedge.null.labellings import relabel
 
 FAMILIES = [ce.SpanningTree(), ce.NearestNeighbours(1), ce.NearestNeighbours(5)]
 
@@ -203,7 +203,7 @@ BAD_OPTIONS = {
     "no resamples": ({"n_resamples": 0}, "n_resamples=0 is too small"),
     "half a resample": ({"n_resamples": 9.5}, "n_resamples=9.5 is not an integer"),
     "a truth for a number": ({"n_resamples": True}, "n_resamples=True is not an integer"),
-    "null as an array": ({"null": np.array([1, 2])}, "is unknown"),
+    "null as an array": ({"null": np.array([1, 2])}, "is not a law"),
     "rng, though unused": ({"rng": "seed", "null": "normal"}, "rng is of type str"),
     "rng": ({"rng": "seed"}, "rng is of type str"),
     "k": ({"weights": ce.NearestNeighbours(50)}, "k=50 is too large for 50 pooled points"),
@@ -226,7 +226,7 @@ def test_stopping_early_saves_labellings(monkeypatch):
         seen.extend(blocks)
         return relabel(weights, labellings, blocks, studentized)
 
-    monkeypatch.setattr(permutations, "relabel", counted)
+    monkeypatch.setattr(labellings, "relabel", counted)
     x = np.random.default_rng(0).normal(size=(50, 2))
     ce.two_sample(x, x, ce.EnergyKernel(), early_stopping=1, rng=0)
     assert seen == [0]

@@ -1,13 +1,25 @@
-"""Two-sample tests on neighbourhood graphs: do these samples come from the same distribution?"""
+"""Two-sample tests on neighbourhood graphs: do two samples come from the same distribution?
+
+Begin with `two_sample`. The weights (`SpanningTree`, `NearestNeighbours`, kernels) choose the test,
+and the laws (`Permutation`, `Normal`, `Pearson3`, `Tail`) turn its statistic into a p-value.
+`TwoSampleLoss` makes a differentiable loss of a test, and `power_study` estimates power.
+`crossedge.plots` and `crossedge.learning` have public names of their own.
+"""
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # as type checkers know it; typing itself takes a while to import
+from crossedge.runtime.lazy import installed, lazy_attribute
+
+TYPE_CHECKING = False  # type checkers take it for true; importing it from typing would be slow
 if TYPE_CHECKING:
     from typing import Any
 
     from crossedge.divergences import divergence as divergence
     from crossedge.losses import TwoSampleLoss as TwoSampleLoss
+    from crossedge.null import Normal as Normal
+    from crossedge.null import Pearson3 as Pearson3
+    from crossedge.null import Permutation as Permutation
+    from crossedge.null import Tail as Tail
     from crossedge.null.normality import normality as normality
     from crossedge.result import TwoSampleResult as TwoSampleResult
     from crossedge.studies import PowerStudy as PowerStudy
@@ -24,10 +36,10 @@ if TYPE_CHECKING:
     from crossedge.weights import Weights as Weights
     from crossedge.weights import sample_edges as sample_edges
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
-# Every public name and its home, which is imported when the name is first used: whoever asks for
-# the version or the help of the command does not wait for torch.
+# Every public name and the module that defines it. A module is imported when one of its names is
+# first used, so that `crossedge --help` or `crossedge.__version__` need not wait for numpy.
 _HOMES = {
     "EnergyKernel": "crossedge.weights",
     "GaussianKernel": "crossedge.weights",
@@ -36,8 +48,12 @@ _HOMES = {
     "KernelWeights": "crossedge.weights",
     "LaplaceKernel": "crossedge.weights",
     "NearestNeighbours": "crossedge.weights",
+    "Normal": "crossedge.null",
+    "Pearson3": "crossedge.null",
+    "Permutation": "crossedge.null",
     "PowerStudy": "crossedge.studies",
     "SpanningTree": "crossedge.weights",
+    "Tail": "crossedge.null",
     "TwoSampleLoss": "crossedge.losses",
     "TwoSampleResult": "crossedge.result",
     "Weights": "crossedge.weights",
@@ -47,22 +63,16 @@ _HOMES = {
     "sample_edges": "crossedge.weights",
     "two_sample": "crossedge.verbs",
 }
-__all__ = [*_HOMES]
+_SUBMODULES = {name: f"crossedge.{name}" for name in ("learning", "plots")}
+# names that need an extra are listed where it is installed, so that `help` can show them
+__all__ = [name for name in _HOMES if name != "TwoSampleLoss" or installed("torch")]
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("learning", "plots"):  # rooms with public names of their own
-        from importlib import import_module
-
-        return import_module(f"crossedge.{name}")
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(_HOMES[name]), name)
+    value = lazy_attribute(_HOMES | _SUBMODULES, __name__, name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__", "learning", "plots"]
+    return [*__all__, "__version__", "learning", *(["plots"] if installed("matplotlib") else [])]

@@ -1,9 +1,10 @@
-"""Many weights and several statistics, one calibrated answer.
+"""The adaptive test: many weights and several statistics, one calibrated p-value.
 
-Every test, of some weights and a statistic, has its evidence: minus the logarithm of its smooth p.
-Their soft maximum is the statistic of the whole, and the same labellings of the pooled sample that
-give each of them its null give the whole its own: nothing is split or spent. Weights and whatever
-chooses them see the pooled sample only, so the p-value is valid at any sample size.
+Each part of the test, some weights with one statistic, has its evidence: minus the logarithm of its
+p-value by a smooth law. The statistic of the whole is the soft maximum of these. The same
+labellings of the pooled sample give the null distribution of each part and of the whole, so no data
+is set aside. The weights, and how they are chosen, depend on the pooled sample only, so the p-value
+is valid at every sample size.
 """
 
 from __future__ import annotations
@@ -14,39 +15,38 @@ from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-import torch
 
-from crossedge.distances import (
+from crossedge.data.distances import (
     Distances,
     RowDistances,
     distance_matrix,
     matrix_distances,
 )
-from crossedge.null.laws import sample_law, score_rounding
-from crossedge.null.moments import label_moments
-from crossedge.null.permutations import Labellings, PermutationNull, observe, relabel
-from crossedge.null.pvalues import smooth_pvalue
-from crossedge.randomness import Rng
+from crossedge.data.samples import Samples
+from crossedge.moments import LabelMoments
+from crossedge.null import Pearson3, Permutation
+from crossedge.null.labellings import Labellings, PermutationNull, observe, relabel
+from crossedge.null.permutation import labellings_in_words
+from crossedge.numerics.tolerances import TIE
 from crossedge.result import Member, TwoSampleResult
-from crossedge.samples import Samples
+from crossedge.runtime.randomness import Rng
+from crossedge.runtime.threads import in_threads
+from crossedge.runtime.types import Floats
 from crossedge.statistics import Statistic, statistic_named
-from crossedge.threads import in_threads
-from crossedge.tolerances import TIE
+from crossedge.statistics.laws import sample_moments
 from crossedge.weights import NearestNeighbours, SpanningTree, Weights
 
-Floats = npt.NDArray[np.float64]
-
-STATISTICS = ("weighted", "fisher")
-SHARPNESS = 2.0  # of the soft maximum: 1 would be the harmonic mean of p-values, more the smallest
-DENSE = 3000  # pooled points, up to which the default has smooth weights
-MOST_EDGES = 10**7  # of the classical graphs of more points
-LADDER = 4  # from one size of neighbourhood to the next
-ROWS = 128
+DEFAULT_STATISTICS = ("weighted", "fisher")
+# Sharpness of the soft maximum: 1 is the harmonic mean of p-values, infinity the smallest p-value.
+SHARPNESS = 2.0
+MOST_DENSE_POINTS = 3000  # up to this many pooled points, the default uses smoothed weights
+MOST_EDGES = 10**7  # in a classical graph of the default for more points
+SIZE_RATIO = 4  # the ratio of one size of neighbourhood to the next
+BLOCK_ROWS = 128  # rows of a matrix in a block, the unit of work of a thread
 
 
 class Part(NamedTuple):
-    """One of the tests that the whole is made of, and its weight in the soft maximum."""
+    """One part of an adaptive test, and its prior weight in the soft maximum."""
 
     weights: Weights
     statistic: Statistic
@@ -61,9 +61,9 @@ def adaptive_test(
     n_resamples: int,
     rng: Rng,
 ) -> TwoSampleResult:
-    """With weights chosen by the pooled sample, if none are given."""
-    names = STATISTICS if statistic is None else (statistic.name,)
-    dense = any(one.is_smooth for one in weights) if weights else distances.n <= DENSE
+    """Run the adaptive test, with weights chosen by the pooled sample if none are given."""
+    names = DEFAULT_STATISTICS if statistic is None else (statistic.name,)
+    dense = any(one.is_smooth for one in weights) if weights else distances.n <= MOST_DENSE_POINTS
     full = _with_matrix(distances) if dense else distances
     if weights is not None:
         parts = _all_parts(weights, names)
@@ -73,17 +73,19 @@ def adaptive_test(
     table, tolerances = [], []
     for one, group in groupby(parts, key=lambda part: part.weights):
         pairs = one.pairs(full)
-        moments = label_moments(pairs, samples.n_x, samples.n_y)
+        moments = LabelMoments(pairs, samples.n_x, samples.n_y)
         seen = observe(pairs, samples.in_x)
         drawn = relabel(pairs, labellings, range(labellings.blocks))
-        x, y = torch.cat([seen.x[None], drawn.x]), torch.cat([seen.y[None], drawn.y])
+        x = np.append(seen.x, drawn.x[: labellings.count])
+        y = np.append(seen.y, drawn.y[: labellings.count])
         for part in group:
-            law = part.statistic.nulls[-1]
-            log_p = smooth_pvalue(part.statistic, law, x, y, moments)[: 1 + labellings.count]
-            table.append(-log_p.numpy())  # the evidence of the samples as given, then relabelled
-            # evidence is about z^2 / 2; what is equal but for rounding must count as equal
+            law = part.statistic.law
+            assert law is not None
+            log_p = law.log_pvalue(part.statistic, x, y, moments, Pearson3.log_tail)
+            table.append(-log_p)  # the evidence of the samples as given, then of relabelled ones
+            # evidence is about z^2 / 2, so a rounding error of z is multiplied by z
             z = math.sqrt(2 * max(table[-1][0], 0.0))
-            tolerances.append(score_rounding(moments) * (1 + z))
+            tolerances.append(moments.score_rounding() * (1 + z))
     evidence = np.stack(table)
     prior = np.log([part.prior for part in parts])[:, None] - math.log(sum(p.prior for p in parts))
     whole = np.logaddexp.reduce(SHARPNESS * evidence + prior, axis=0) / SHARPNESS
@@ -100,9 +102,8 @@ def adaptive_test(
         for part, values, tolerance in zip(parts, evidence, tolerances, strict=True)
     )
     p = pvalue(whole, float(shares @ tolerances))
-    mean, std, skewness = (float(value) for value in sample_law(null.values))
-    observed, count = float(whole[0]), f"{labellings.count:,}"
-    how = f"all {count} labellings" if labellings.exact else f"{count} random labellings"
+    mean, std, skewness = sample_moments(null.values)
+    observed = float(whole[0])
     return TwoSampleResult(
         statistic=observed,
         pvalue=p,
@@ -114,27 +115,35 @@ def adaptive_test(
         null_distribution=null.values,
         n_x=samples.n_x,
         n_y=samples.n_y,
-        method=f"adaptive over {_plural(len(parts), 'test')}, {how}",
+        weights=tuple(dict.fromkeys(part.weights for part in parts)),
+        statistic_name="adaptive",
+        null=Permutation.name,
+        law=labellings_in_words(labellings.count, labellings.exact),
+        n_resamples=labellings.count,
+        exact=labellings.exact,
         members=members,
     )
 
 
 def _all_parts(weights: Sequence[Weights], names: Sequence[str]) -> list[Part]:
+    """Return all combinations of weights and statistics, with equal prior weights."""
     return [Part(one, statistic_named(name), 1.0) for one in weights for name in names]
 
 
 def default_parts(distances: Distances, names: Sequence[str]) -> list[Part]:
-    """Neighbourhoods of all sizes, by the pooled sample alone.
+    """Return the default parts, neighbourhoods of all sizes, chosen by the pooled sample alone.
 
-    Smoothed nearest neighbours, each at a temperature where so many points share the choice of one:
-    the median gap between a point's nearest and its 4th, 16th, 64th, ... nearest neighbour, which
-    means the same in any dimension. A classical graph, which no far point can blind. And against
-    all these local ones, with the weight of them together, the gap to the farthest neighbour, where
-    the weighted count is next to the energy distance.
+    - Smoothed nearest neighbours, at temperatures where 4, 16, 64, ... points share the choice of a
+      neighbour. The temperature is the median, over points, of the gap between the distances to the
+      nearest and to the 4th, 16th, 64th, ... nearest neighbour. Gaps mean the same in any
+      dimension.
+    - A classical graph, which depends on ranks only and is therefore robust to outliers.
+    - With as much prior weight as all these local parts together, smoothed nearest neighbours at
+      the gap to the farthest point, where the weighted count is close to the energy distance.
     """
     matrix = distance_matrix(distances)
     n = len(matrix)
-    sizes = [LADDER**step for step in range(1, 12) if LADDER**step <= n / 3]
+    sizes = [SIZE_RATIO**step for step in range(1, 12) if SIZE_RATIO**step <= n / 3]
     *gaps, farthest = _median_gaps(matrix, [*sizes, n - 1])
     temperatures = sorted({gap for gap in gaps if gap > 0} - {farthest})
     local = [NearestNeighbours(1, temperature) for temperature in temperatures]
@@ -148,35 +157,31 @@ def default_parts(distances: Distances, names: Sequence[str]) -> list[Part]:
 
 
 def sparse_weights(distances: Distances) -> list[Weights]:
-    """For many points: graphs that need no matrix."""
-    sizes = [LADDER**step for step in range(1, 4)]
+    """Return the default weights for many points: classical graphs, which need no matrix."""
+    sizes = [SIZE_RATIO**step for step in range(1, 4)]
     few = [k for k in sizes if distances.n * k <= MOST_EDGES and k < distances.n]
     return [SpanningTree(), *(NearestNeighbours(k) for k in few)]
 
 
 def _median_gaps(matrix: Floats, sizes: list[int]) -> list[float]:
-    """Between a point's nearest and its size-th nearest, over all points."""
+    """Return the median gap between the nearest and the size-th nearest distance, for each size."""
     n = len(matrix)
     places = [0, *(size - 1 for size in sizes)]
 
     def of_rows(first: int) -> Floats:
-        rows = matrix[first : first + ROWS].copy()
+        rows = matrix[first : first + BLOCK_ROWS].copy()
         each = np.arange(len(rows))
-        rows[each, first + each] = np.inf  # not a neighbour of itself
+        rows[each, first + each] = np.inf  # a point is not its own neighbour
         return np.partition(rows, places, axis=1)[:, places]
 
-    ordered = np.concatenate(in_threads(of_rows, range(0, n, ROWS)))
+    ordered = np.concatenate(in_threads(of_rows, range(0, n, BLOCK_ROWS)))
     gaps = ordered[:, 1:] - ordered[:, :1]
-    gaps[gaps <= (TIE - 1) * ordered[:, 1:]] = 0.0  # those are ties
+    gaps[gaps <= (TIE - 1) * ordered[:, 1:]] = 0.0  # the distances tie
     return [float(gap) for gap in np.median(gaps, axis=0)]
 
 
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" + ("s" if count != 1 else "")
-
-
 def _with_matrix(distances: Distances) -> Distances:
-    """So that several weights need not compute it again."""
+    """Return the distances with their matrix, so that it is computed once for all weights."""
     if isinstance(distances, RowDistances) and distances.matrix is not None:
         return distances
     return matrix_distances(distance_matrix(distances))

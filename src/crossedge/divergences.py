@@ -1,25 +1,25 @@
-"""How far apart two distributions are, from the edges that join their samples."""
+"""Estimates of an f-divergence between two distributions, from the cross-edge count."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from crossedge.calls import run_usual
-from crossedge.distances import Distance, pooled_distances
-from crossedge.null.permutations import observe
+from crossedge.data.distances import Distance, pooled_distances
+from crossedge.null.labellings import observe
+from crossedge.runtime.calls import run_usual
 from crossedge.weights import GraphWeights, SpanningTree
 from crossedge.weights.graphs import check_graph
 
 
 class Divergence(float):
-    """An estimate in [0, 1], a float with one more attribute.
+    """An estimated divergence in [0, 1]: a float with one more attribute.
 
     Attributes
     ----------
     bayes_error : pair of floats or None
-        Bounds on the error of the best classifier, at the proportions of the samples; for classical
-        trees, since a smoothed one has a bias.
+        Lower and upper bound on the error of the best classifier, with the proportions of the
+        samples as prior. None unless the weights are a classical tree: smoothing adds a bias.
     """
 
     bayes_error: tuple[float, float] | None
@@ -31,28 +31,52 @@ class Divergence(float):
 
 
 def divergence(x: Any, y: Any, weights: GraphWeights, *, distance: Distance = 2.0) -> Divergence:
-    """The f-divergence that the cross-edge count estimates.
-
-    With p and q the shares of the samples, the cross count of the minimum spanning tree (Henze and
-    Penrose, 1999) and of k nearest neighbours (Henze, 1988) has a limit that depends on
-
-        D = 1 - integral of f g / (p f + q g),
-
-    which is 0 where the distributions are equal and 1 where they do not overlap. The estimate is
-    one less the ratio of the cross count to its mean over all labellings, which for a tree is
-    1 - T n / (2 n_x n_y); below 0 it is cut off. Smoothing adds a bias towards 0.
+    """Estimate the f-divergence of Henze and Penrose between the distributions of two samples.
 
     Parameters
     ----------
-    x, y, weights, distance
+    x, y : array, tensor, list or frame
+        The samples, as in `two_sample`.
+    weights : SpanningTree or NearestNeighbours
+        The graph whose cross-edge count is used.
+    distance : float, callable or "precomputed", optional
         As in `two_sample`.
 
     Returns
     -------
     Divergence
-        A float. For classical trees its `bayes_error` bounds the error of the best classifier
-        between 1/2 - sqrt(u)/2 and 1/2 - u/2, u = 4 p q D + (p - q)^2 (Berisha and co-authors,
-        2016).
+        A float in [0, 1]. For classical trees its attribute `bayes_error` bounds the error of the
+        best classifier between 1/2 - sqrt(u)/2 and 1/2 - u/2, u = 4 p q D + (p - q)^2 [3]_.
+
+    Raises
+    ------
+    TypeError
+        If the weights are not a graph, or a sample has the wrong type.
+    ValueError
+        If the samples are invalid, as for `two_sample`.
+
+    See Also
+    --------
+    two_sample : Test whether the distributions are equal.
+
+    Notes
+    -----
+    Let f and g be the densities, and p and q the proportions of the samples. The cross-edge count
+    of the minimum spanning tree [1]_ and of k nearest neighbours [2]_ has a limit that depends on
+
+        D = 1 - integral of f g / (p f + q g),
+
+    which is 0 where the distributions are equal and 1 where they do not overlap. The estimate is
+    one minus the ratio of the cross-edge count T to its mean over all labellings, which for a tree
+    is 1 - T n / (2 n_x n_y). Negative estimates are set to 0. Smoothing adds a bias towards 0.
+
+    References
+    ----------
+    .. [1] N. Henze and M. Penrose, "On the multivariate runs test", Annals of Statistics, 1999.
+    .. [2] N. Henze, "A multivariate two-sample test based on the number of nearest neighbor type
+       coincidences", Annals of Statistics, 1988.
+    .. [3] V. Berisha and co-authors, "Empirically estimable classification bounds based on a
+       nonparametric divergence measure", IEEE Transactions on Signal Processing, 2016.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Pictures of tests: the graph that one counts on, its answer under the null, the power of many."""
+"""Pictures of tests: the graph and its cross edges, the null distribution, and power curves."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ except ModuleNotFoundError:
         "crossedge.plots needs matplotlib: pip install 'crossedge[plots]'"
     ) from None
 
-from crossedge.distances import Distance, pooled_distances
+from crossedge.data.distances import Distance, pooled_distances
 from crossedge.result import TwoSampleResult
 from crossedge.weights import EdgeList, GraphWeights
 from crossedge.weights.graphs import check_graph
 
-X_COLOUR, Y_COLOUR, CROSS_COLOUR, QUIET = "#2f6db3", "#e08e1b", "#c2185b", "#9a9a9a"
-# Of many curves in one picture, by Paul Tol: can be told apart by everyone
-CURVES = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#222222")
-DASHES = ("-", "--", ":")
+X_COLOUR, Y_COLOUR, CROSS_COLOUR, GREY = "#2f6db3", "#e08e1b", "#c2185b", "#9a9a9a"
+# Colours of curves, by Paul Tol: distinct also for readers who are colour-blind. Beyond seven
+# curves, the colours are repeated with the next style of line.
+CURVE_COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#222222")
+LINE_STYLES = ("-", "--", ":")
 
 
 def plot_graph(
@@ -38,19 +39,39 @@ def plot_graph(
     labels: tuple[str, str] = ("x", "y"),
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the pooled sample and its neighbourhood graph, with the edges that cross in red.
+    """Draw the pooled sample and its neighbourhood graph, with the cross edges in red.
 
     Parameters
     ----------
-    x, y, weights, distance
-        As in `two_sample`.
+    x, y : array, tensor, list or frame
+        The samples, as in `two_sample`.
+    weights : SpanningTree or NearestNeighbours
+        The graph.
     layout : array, optional
-        (n_x + n_y, 2) places for the points; by default the data themselves if they are in two
-        dimensions, else their first two principal components.
-    labels : pair of str
-        What to call the samples in the legend.
+        (n_x + n_y, 2) positions of the points, x first. By default the points themselves if they
+        are in two dimensions, otherwise their first two principal components.
+    distance : float, callable or "precomputed", optional
+        As in `two_sample`.
+    labels : pair of str, optional
+        The names of the samples in the legend.
     ax : Axes, optional
-        Where to draw; the current axes by default.
+        Where to draw; by default the current axes.
+
+    Returns
+    -------
+    Axes
+        The axes with the picture.
+
+    Raises
+    ------
+    TypeError
+        If the weights are not a graph.
+    ValueError
+        If the samples are invalid, or if the layout has the wrong shape.
+
+    See Also
+    --------
+    plot_null : Draw the null distribution and the observed statistic.
     """
     weights = check_graph(weights)
     samples, distances = pooled_distances(x, y, distance)
@@ -60,14 +81,14 @@ def plot_graph(
         raise ValueError(f"layout has shape {places.shape}: give ({pairs.n}, 2) places")
     if isinstance(pairs, EdgeList) and len(pairs.sizes) == pairs.n:
         i, j, weight = pairs.i, pairs.j, pairs.weight
-    else:  # spell out all pairs, those of equal points too
-        W = pairs.dense().numpy()
+    else:  # list every pair, also pairs of equal points, which an EdgeList merges into atoms
+        W = pairs.dense()
         i, j = np.nonzero(np.triu(W))
         weight = W[i, j]
     crossing = samples.in_x[i] != samples.in_x[j]
     lines = places[np.stack([i, j], axis=1)]
     ax = plt.gca() if ax is None else ax
-    for chosen, colour, order in ((~crossing, QUIET, 1), (crossing, CROSS_COLOUR, 2)):
+    for chosen, colour, order in ((~crossing, GREY, 1), (crossing, CROSS_COLOUR, 2)):
         widths = 0.8 * np.minimum(weight[chosen], 1.0)
         ax.add_collection(
             LineCollection(list(lines[chosen]), linewidths=widths, colors=colour, zorder=order)
@@ -92,10 +113,32 @@ def plot_graph(
 
 
 def plot_null(result: TwoSampleResult, ax: Axes | None = None) -> Axes:
-    """Draw the null distribution of a test and the value that was observed.
+    """Draw the null distribution of a test and the observed statistic.
 
-    A histogram of the labellings, if there are any, and the curve of a gamma law with the mean,
-    deviation and skewness of the null (a normal one, if that is the null).
+    The picture has a histogram of the statistic on relabelled samples, if the result has these, and
+    the density of a gamma law with the mean, standard deviation and skewness of the null. For
+    null="normal" the density is normal.
+
+    Parameters
+    ----------
+    result : TwoSampleResult
+        What `two_sample` returned.
+    ax : Axes, optional
+        Where to draw; by default the current axes.
+
+    Returns
+    -------
+    Axes
+        The axes with the picture.
+
+    Raises
+    ------
+    TypeError
+        If `result` is not a TwoSampleResult.
+
+    See Also
+    --------
+    plot_graph : Draw the samples and their graph.
     """
     if not isinstance(result, TwoSampleResult):
         raise TypeError(f"result is of type {type(result).__name__}: give that of ce.two_sample")
@@ -104,17 +147,17 @@ def plot_null(result: TwoSampleResult, ax: Axes | None = None) -> Axes:
     if result.null_distribution is not None:
         values = result.null_distribution
         bins = list(np.linspace(values.min(), values.max() + 1e-12, 41))
-        if (values == np.rint(values)).all():  # as many whole numbers in each bin
+        if (values == np.rint(values)).all():  # counts: every bin gets equally many integers
             width = max(1.0, np.ceil(np.ptp(values) / 40))
             bins = list(np.arange(values.min() - 0.5, values.max() + width, width))
-        ax.hist(values, bins=bins, density=True, color=QUIET, alpha=0.6)
+        ax.hist(values, bins=bins, density=True, color=GREY, alpha=0.6)
     if result.null_std:
-        skewness = 0.0 if "normal approximation" in result.method else result.null_skewness
+        skewness = 0.0 if result.null == "normal" else result.null_skewness
         law = stats.pearson3(skewness, result.null_mean, result.null_std)
         ax.plot(grid, law.pdf(grid), color="black", lw=0.8)
     ax.axvline(result.statistic, color=CROSS_COLOUR, lw=2)
     ax.set_yticks([])
-    ax.set_xlabel("edges that cross" if "cross-edge" in result.method else "statistic")
+    ax.set_xlabel(result.statistic_title)
     ax.set_title(f"z = {result.zscore:.2f},  p = {result.pvalue:.3g}", fontsize=10)
     return ax
 
@@ -127,20 +170,34 @@ def plot_power(
     styles: Mapping[str, Mapping[str, Any]] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the power of tests as curves, with bands of 95% confidence.
+    """Draw the power of tests as curves, with 95% confidence bands.
 
     Parameters
     ----------
     frame : DataFrame
-        That of `power_study`, or some of its rows: one for each test and value of x.
+        The frame of a `PowerStudy`, or some of its rows: one for each test and value of `x`.
     x : str
-        The column along the axis.
+        The column on the horizontal axis.
     tests : sequence of str, optional
-        Which ones, and in which order; all by default.
-    styles : dictionary, optional
-        For tests by name, arguments of `Axes.plot`, such as {"tree": {"color": "black"}}.
+        The tests to draw, in this order; by default all.
+    styles : dict, optional
+        Arguments of `Axes.plot` for tests by name, such as {"tree": {"color": "black"}}.
     ax : Axes, optional
-        Where to draw; the current axes by default.
+        Where to draw; by default the current axes.
+
+    Returns
+    -------
+    Axes
+        The axes with the picture.
+
+    Raises
+    ------
+    ValueError
+        If the frame has no rows for one of the tests.
+
+    See Also
+    --------
+    crossedge.power_study : Estimate the power of tests.
     """
     ax = plt.gca() if ax is None else ax
     names = list(dict.fromkeys(frame["test"])) if tests is None else list(tests)
@@ -149,8 +206,8 @@ def plot_power(
         if not len(rows):
             raise ValueError(f"frame has no test {name!r}: it has {', '.join(set(frame['test']))}")
         style = {
-            "color": CURVES[place % len(CURVES)],
-            "ls": DASHES[place // len(CURVES) % len(DASHES)],
+            "color": CURVE_COLOURS[place % len(CURVE_COLOURS)],
+            "ls": LINE_STYLES[place // len(CURVE_COLOURS) % len(LINE_STYLES)],
             "lw": 1.4,
             "marker": "o",
             "ms": 3,
@@ -160,7 +217,7 @@ def plot_power(
         (line,) = ax.plot(along, rows["power"].to_numpy(), label=name, **style)
         band = rows["lower"].to_numpy(), rows["upper"].to_numpy()
         ax.fill_between(along, *band, color=line.get_color(), alpha=0.15, lw=0)
-    ax.axhline(float(frame["level"].iloc[0]), color=QUIET, lw=0.7, ls=":")
+    ax.axhline(float(frame["level"].iloc[0]), color=GREY, lw=0.7, ls=":")
     ax.set_ylim(-0.02, 1.02)
     ax.set_xlabel(x)
     ax.set_ylabel("power")
@@ -168,6 +225,7 @@ def plot_power(
 
 
 def _principal_plane(points: np.ndarray[Any, np.dtype[np.float64]]) -> Any:
+    """Return the points themselves in two dimensions, else their first two principal components."""
     if points.shape[1] == 2:
         return points
     centred = points - points.mean(0)

@@ -1,4 +1,4 @@
-"""The answer of a two-sample test."""
+"""The result of a two-sample test."""
 
 from __future__ import annotations
 
@@ -8,23 +8,27 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from crossedge.statistics import STATISTICS
 from crossedge.weights import Weights
 
-LOG_LEAST = -700.0  # below, the p-value itself is the least that a float can be
+LOG_LEAST = -700.0  # below this log p, the p-value is close to the smallest float: print log p too
 
 
 class Member(NamedTuple):
-    """What one pair of weights and a statistic found, as a part of an adaptive test.
+    """One part of an adaptive test: some weights with one statistic.
 
     Attributes
     ----------
     weights : Weights
+        The weights of this part.
     statistic : str
+        Its statistic, as `two_sample` names it.
     evidence : float
-        What it brings to the whole: minus the logarithm of its p-value by the smooth law
-        ("pearson3"; for "generalized", chi-square).
+        Minus the logarithm of its p-value by a smooth law ("pearson3", but chi-square for
+        "generalized" and "fisher"). The adaptive statistic is a soft maximum of these.
     pvalue : float
-        By the same labellings as the whole, as if it were the only test.
+        Its permutation p-value, by the same labellings as the whole test. It is not corrected for
+        the number of parts.
     """
 
     weights: Weights
@@ -35,34 +39,52 @@ class Member(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TwoSampleResult:
-    """The answer of `two_sample`.
+    """The result of `two_sample`, which prints as a summary.
 
     Attributes
     ----------
     statistic : float
-        The value on the samples as given. For "cross" a small value speaks against equality.
+        The statistic of the samples as given. For "cross", small values are evidence against
+        equality; for all others, large values are.
     pvalue : float
-        The probability, were the labels exchangeable, of a value at least as extreme. Never 0.
+        The probability of a value at least as extreme if both distributions are equal. Never 0.
     log_pvalue : float
-        Its natural logarithm, also where the p-value itself is below the range of floats.
+        The natural logarithm of the p-value, accurate also where `pvalue` would underflow.
     zscore : float
-        How many standard deviations the statistic lies above its mean under the null; 0 where it
-        cannot vary.
+        How many standard deviations the statistic lies above its mean under the null; 0 if the
+        statistic cannot vary.
     null_mean, null_std, null_skewness : float
-        Moments of the statistic over all labellings of the pooled sample; exact for "cross",
-        "weighted", "mmd" and "energy", else those of the values drawn, or of the law that the null
-        takes.
+        Moments of the statistic over all labellings of the pooled sample. They are exact for
+        "cross", "weighted", "mmd" and "energy"; for other statistics they are the moments of the
+        drawn values or of the law.
     null_distribution : array or None
-        (labellings,) values of the statistic on relabelled samples, if the null is "permutation".
+        (n_resamples,) values of the statistic on relabelled samples; None if a law was used.
     n_x, n_y : int
         The sizes of the samples.
+    weights : Weights or tuple of Weights
+        The weights of the test; a tuple for an adaptive test.
+    statistic_name : str
+        The statistic, as `two_sample` names it; "adaptive" for an adaptive test.
+    null : str
+        The null, as `two_sample` names it.
+    law : str
+        How the p-value was found, in words. For null="tail" it says which law answered.
+    n_resamples : int
+        The number of labellings visited; 0 if the p-value comes from a law.
+    exact : bool
+        Whether the p-value is exact: over all labellings, without an approximation.
     method : str
-        What was done, in words.
-    members : tuple
-        Of an adaptive test: `.weights`, `.statistic`, `.evidence` and `.pvalue` of each part, as if
-        it were alone. The p-value of the whole pays for their number.
+        The weights, the statistic and the law, in words.
+    members : tuple of Member
+        The parts of an adaptive test, each with `.weights`, `.statistic`, `.evidence` and an
+        uncorrected `.pvalue`. Empty for a single test.
     strongest : Member or None
-        The one with the most evidence.
+        The member with the most evidence; None for a single test.
+
+    See Also
+    --------
+    two_sample : The test that returns it.
+    crossedge.plots.plot_null : Draw the null distribution and the observed statistic.
     """
 
     statistic: float
@@ -75,12 +97,32 @@ class TwoSampleResult:
     null_distribution: npt.NDArray[np.float64] | None
     n_x: int
     n_y: int
-    method: str
+    weights: Weights | tuple[Weights, ...]
+    statistic_name: str
+    null: str
+    law: str
+    n_resamples: int
+    exact: bool
     members: tuple[Member, ...] = ()
 
     @property
+    def method(self) -> str:
+        """The weights, the statistic and the law, in words."""
+        if isinstance(self.weights, tuple):
+            count = len(self.members)
+            return f"adaptive over {count} test{'s' if count != 1 else ''}, {self.law}"
+        return f"{self.weights.name}, {self.statistic_title}, {self.law}"
+
+    @property
+    def statistic_title(self) -> str:
+        """The statistic in words."""
+        if isinstance(self.weights, tuple):
+            return "soft maximum of the evidence"
+        return STATISTICS[self.statistic_name].title
+
+    @property
     def strongest(self) -> Member | None:
-        """The member of an adaptive test that brought the most evidence."""
+        """The member of an adaptive test with the most evidence; None for a single test."""
         return max(self.members, key=lambda member: member.evidence, default=None)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""The one verb."""
+"""The function `two_sample`: check the arguments, then run a single or an adaptive test."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from numbers import Integral
 from typing import Any, SupportsIndex
 
 from crossedge.adaptive import adaptive_test
-from crossedge.calls import run_usual
-from crossedge.distances import Distance, Distances, pooled_distances
-from crossedge.null.pvalues import check_null
-from crossedge.randomness import Rng, check_rng
+from crossedge.data.distances import Distance, Distances, pooled_distances
+from crossedge.data.samples import Samples
+from crossedge.null import Law, Permutation, null_named
 from crossedge.result import TwoSampleResult
-from crossedge.samples import Samples
+from crossedge.runtime.calls import run_usual
+from crossedge.runtime.randomness import Rng, check_rng
 from crossedge.single import single_test
 from crossedge.statistics import statistic_named
 from crossedge.weights import Weights
-from crossedge.weights.family import ANY, check_weights
+from crossedge.weights.family import WEIGHTS_HINT, check_weights
 
-MOST = 10**9  # labellings
+MOST_LABELLINGS = 10**9  # the largest n_resamples: the values of the statistic take 8 GB
 CheckedTest = Callable[[Samples, Distances, Rng], TwoSampleResult]
 
 
@@ -28,68 +28,83 @@ def two_sample(
     weights: Weights | Sequence[Weights] | None = None,
     *,
     statistic: str | None = None,
-    null: str = "permutation",
+    null: str | Law = "permutation",
     n_resamples: SupportsIndex = 9999,
     distance: Distance = 2.0,
     rng: Rng = None,
     early_stopping: SupportsIndex | None = None,
 ) -> TwoSampleResult:
-    """Do two samples come from the same distribution?
+    """Test whether two samples come from the same distribution.
 
     Parameters
     ----------
     x, y : array, tensor, list or frame
         (n_x, d) and (n_y, d) points, or plain lists of numbers. Frames are matched by the names of
         their columns. With distance="precomputed", x is the (n, n) matrix of distances between all
-        points, and y tells which rows are the second sample: their number, if they are the last
-        ones, or a boolean mask.
-    weights : SpanningTree, NearestNeighbours, GaussianKernel, ..., or several of them
-        Which points of the pooled sample are neighbours, and how much. With several, the adaptive
-        test over all; without any, the adaptive test over neighbourhoods from a few points to the
-        whole sample, chosen by the pooled sample. Weights other than graphs at temperature 0 need
-        the memory of an n x n matrix; above 3,000 points the default does without them.
-    statistic : str
-        "cross", the default of graphs, is the weight of the edges that join the two samples; few of
-        them speak against equality. The others are large where the samples differ. "weighted" is
-        the weight of edges inside the samples, fair to samples of unequal size; "generalized" also
-        rejects where one sample has too many and the other too few of them, as after a change of
-        scale; "max" does so with more power where only one of the two happens; "fisher" adds up the
-        evidence of both. "mmd", the default of kernels, is the unbiased estimate of the squared
-        MMD; "mmd_ratio" that over its standard deviation; "energy", the default of EnergyKernel,
-        the squared energy distance. The adaptive test takes "weighted" and "fisher".
-    null : "permutation", "normal" or "pearson3"
-        Of a single test; that of an adaptive one is "permutation".
-        Relabel the pooled sample at random (or in all ways, if these are no more than n_resamples
-        and ten million), or compare with a law that has the exact mean and variance over all
-        labellings: the normal (for "generalized", chi-square, which fits classical graphs only), or
-        a gamma law with the exact skewness as well ("cross", "weighted" and "mmd", up to 4,000
-        points: also the exact fourth moment; up to 2,000, the fifth cumulant). Up to 500 points,
-        p-values below 0.25 by "pearson3" are not left to a law, but estimated to a few percent, as
-        far as to 1e-6 at least, from labellings tilted towards what was observed, always the same
-        ones; with fewer than eight points in a sample, and at temperatures near 0, other p-values
-        too. It is no approximation, but the distribution over all labellings, if these are at most
-        a million, and for "cross" on classical trees and 1-nearest neighbours without ties, up to
-        2,000 points. `method` in the result tells which it was. "generalized" has no
-        "pearson3", "fisher" has only that (as chi-square, up to three times too small: take
-        permutations), and "mmd_ratio" has neither.
-    n_resamples : int
-        How many random labellings, if the null is "permutation".
-    distance : float, callable or "precomputed"
-        p >= 1 (or infinity) for l_p, or a function of two blocks of points, tensors of shape (a, d)
-        and (b, d), that returns their (a, b) distances. It is called in another thread, while the
-        main thread waits for interrupts.
-    rng : int, numpy Generator or torch Generator
-        The source of randomness; the same source gives the same answer on any number of threads.
-    early_stopping : int
-        Stop as soon as so many labellings are no less extreme than the samples. The p-value is then
-        their share (Besag and Clifford, 1991): still valid, and soon known where it is large. Only
-        for random labellings.
+        points. y then selects the rows of the second sample: their number, if they are the last
+        rows, or a boolean mask.
+    weights : Weights or sequence of Weights, optional
+        Which points of the pooled sample are neighbours, and how strongly: `SpanningTree`,
+        `NearestNeighbours`, `GaussianKernel` and so on. A sequence selects the adaptive test over
+        its members. By default the test is adaptive over neighbourhoods from a few points to the
+        whole sample, chosen by the pooled sample. All weights but graphs at temperature 0 need
+        memory for n x n matrices; above 3,000 pooled points the default uses none of these.
+    statistic : str, optional
+        "cross", the default of graphs, is the weight of the edges that join the two samples, and
+        small values are evidence against equality. All other statistics are large where the samples
+        differ. "weighted" is the weight of the edges inside the samples, fair to samples of unequal
+        size. "generalized" also rejects where one sample has too many such edges and the other too
+        few, as after a change of scale. "max" has more power where only one of the two happens, and
+        "fisher" adds up the evidence of both. "mmd", the default of kernels, is the unbiased
+        estimate of the squared MMD, and "mmd_ratio" is the same over its standard deviation.
+        "energy", the default of `EnergyKernel`, is the squared energy distance. The adaptive test
+        uses "weighted" and "fisher" by default.
+    null : {"permutation", "normal", "pearson3", "tail"} or law, optional
+        "permutation" compares the statistic with its values on relabelled samples: on all
+        labellings if there are at most `n_resamples`, otherwise on random ones. "normal" and
+        "pearson3" are smooth laws with exact moments, and "tail" is the most accurate p-value that
+        is affordable (see `Tail`). The adaptive test requires "permutation". docs/method.md shows
+        how accurate each null is.
+    n_resamples : int, optional
+        The number of random labellings for null="permutation"; other nulls do not use it. A
+        `Permutation` object brings its own.
+    distance : float, callable or "precomputed", optional
+        p >= 1 (or infinity) for the l_p distance, or a function of two blocks of points, of shape
+        (a, d) and (b, d), that returns their (a, b) distances. The blocks are tensors if the
+        samples are, or if the function accepts nothing else. The function is called in another
+        thread, while the main thread waits for interrupts.
+    rng : int, numpy Generator or torch Generator, optional
+        The source of randomness. The same source gives the same answer on any number of threads.
+    early_stopping : int, optional
+        Stop at this number of labellings that are at least as extreme as the samples. The p-value
+        is then the fraction of extreme labellings [1]_, which is valid and takes little time where
+        it is large. Only for random labellings.
 
     Returns
     -------
     TwoSampleResult
-        Prints as a summary; `.pvalue`, `.statistic`, `.zscore`, and for adaptive tests `.strongest`
-        and `.members`.
+        The p-value, the statistic, its z-score and how they were found. Printing it shows a
+        summary.
+
+    Raises
+    ------
+    TypeError
+        If an argument has the wrong type, or a sample has values that are not real numbers.
+    ValueError
+        If a sample is empty, ragged or not finite, if the samples have different columns, if a name
+        is unknown, or if the statistic does not go with the weights or with the null.
+    MemoryError
+        If the weights need more memory than is free.
+
+    See Also
+    --------
+    divergence : Estimate how far apart the two distributions are.
+    TwoSampleLoss : The same tests as differentiable losses.
+    power_study : Estimate the power of tests against alternatives.
+
+    References
+    ----------
+    .. [1] J. Besag and P. Clifford, "Sequential Monte Carlo p-values", Biometrika, 1991.
 
     Examples
     --------
@@ -126,20 +141,20 @@ def checked_test(
     weights: Weights | Sequence[Weights] | None,
     *,
     statistic: str | None = None,
-    null: str = "permutation",
+    null: str | Law = "permutation",
     n_resamples: SupportsIndex = 9999,
     early_stopping: SupportsIndex | None = None,
     brief: bool = False,
 ) -> CheckedTest:
-    """The choices of `two_sample`, checked once and ready for any number of samples.
+    """Check the choices of `two_sample` once, and return a test that is ready for any samples.
 
-    Brief tests are faster, but null_skewness may be NaN: for who wants p-values only.
+    A brief test is faster, but null_skewness may be NaN. Use it when only the p-value matters.
     """
     one = several = None
     if isinstance(weights, Sequence) and not isinstance(weights, str):
         several = _check_list(weights)
     elif weights is not None:
-        one = check_weights(weights, f"{ANY}, or a list of these")
+        one = check_weights(weights, f"{WEIGHTS_HINT}, or a list of these")
     if statistic is None and one is not None:
         statistic = one.default_statistic
     chosen = None if statistic is None else statistic_named(statistic)
@@ -151,27 +166,37 @@ def checked_test(
             )
         for each in several or ([] if one is None else [one]):
             chosen.check_weights(each)
-    null = check_null(None if one is None else chosen, null)
+    law = null_named(null, None if one is None else chosen)
+    if isinstance(null, Permutation):  # with settings of its own
+        check_rng(null.rng)
+        n_resamples, early_stopping = null.n_resamples, null.early_stopping
     if one is None:
-        for argument, value in (("null", null), ("early_stopping", early_stopping)):
-            if value not in ("permutation", None):
+        given = {"null": None if isinstance(law, Permutation) else law.name}
+        for argument, value in (given | {"early_stopping": early_stopping}).items():
+            if value is not None:
                 raise ValueError(
                     f"{argument}={value!r} does not go with the adaptive test, which must see all "
                     "labellings: leave it out, or give one family of weights"
                 )
+
+    def source(rng: Rng) -> Rng:
+        given = null.rng if isinstance(null, Permutation) else None
+        return rng if given is None else given
+
     resamples = _count(n_resamples, "n_resamples")
     stop = None if early_stopping is None else _count(early_stopping, "early_stopping")
-    if stop is not None and null != "permutation":
+    if stop is not None and not isinstance(law, Permutation):
         raise ValueError(
             f"early_stopping does not go with null={null!r}, which does not stop at any labelling: "
             "leave it out"
         )
     if one is not None and chosen is not None:
-        # names that stay what they are, for the function below
+        # type checkers forget inside a nested function that `one` and `chosen` are not None
         alone, its = one, chosen
 
         def single(samples: Samples, distances: Distances, rng: Rng) -> TwoSampleResult:
-            return single_test(alone, its, null, samples, distances, resamples, rng, stop, brief)
+            own = Permutation(resamples, source(rng), stop) if isinstance(law, Permutation) else law
+            return single_test(alone, its, own, samples, distances, brief)
 
         return single
     if chosen is not None and not chosen.nulls:
@@ -181,12 +206,13 @@ def checked_test(
         )
 
     def adaptive(samples: Samples, distances: Distances, rng: Rng) -> TwoSampleResult:
-        return adaptive_test(several, chosen, samples, distances, resamples, rng)
+        return adaptive_test(several, chosen, samples, distances, resamples, source(rng))
 
     return adaptive
 
 
 def _check_list(weights: Sequence[Weights]) -> list[Weights]:
+    """Return the weights as a list, or raise if it is empty or names one family twice."""
     several = [check_weights(each) for each in weights]
     if not several:
         raise ValueError("weights is an empty list: give one at least, or None")
@@ -197,10 +223,11 @@ def _check_list(weights: Sequence[Weights]) -> list[Weights]:
 
 
 def _count(value: SupportsIndex, name: str) -> int:
+    """Return the value as a plain integer, or raise unless it is a valid number of labellings."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name}={value!r} is not an integer: give a whole number")
     if value < 1:
         raise ValueError(f"{name}={value} is too small: give at least 1")
-    if int(value) > MOST:
+    if int(value) > MOST_LABELLINGS:
         raise ValueError(f"{name}={value} is too large: give at most a billion")
     return int(value)

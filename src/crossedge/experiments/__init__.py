@@ -1,1 +1,1 @@
-"""The paper's figures, from public names only."""
+"""The experiments of the paper, run again with the public names of the library."""

@@ -1,4 +1,4 @@
-"""Several models, each learnt in a folder of its own, or taken from there."""
+"""Training of several models, each in a folder of its own, and a table of their quality."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ from crossedge.learning.configuration import Configuration
 from crossedge.learning.learn import Run
 from crossedge.learning.progress import train_with_bar
 
+# Columns of quality.csv, as far as a model has them
 MEASURES = ("pvalue", "energy_distance", "density", "coverage", "frechet_distance")
 
 
 def learn_models(
     folder: Path, configurations: Mapping[str, Configuration], data: str | None = None
 ) -> dict[str, Run]:
-    """Return all runs, measured; after an interrupt the next call goes on from there."""
+    """Train and measure all models, or take finished ones from the folder.
+
+    After an interruption, the next call continues from the last saved epoch.
+    """
     runs = {}
     for name, configuration in configurations.items():
         path = folder / name
@@ -35,7 +39,7 @@ def learn_models(
 
 
 def write_quality(runs: Mapping[str, Run], path: Path) -> list[dict[str, Any]]:
-    """A row for each model."""
+    """Write a table with one row for each model, and return its rows."""
     rows = []
     for name, run in runs.items():
         found = run.quality() or {}

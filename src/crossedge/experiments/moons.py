@@ -1,8 +1,9 @@
 """The paper's figure on two moons: what each temperature learns, and how normal its null is.
 
-Above, samples of the data and of the three models. Below, p-values at every epoch of training, of a
-batch of generated points against one of held-out data: what the normal law (the paper's) and the
-law with the exact skewness say, over what 1,000 random labellings say.
+The upper row shows the data and samples of the three models. The lower row shows p-values of a
+batch of generated points against a batch of held-out data, at every epoch. Those by the normal law
+(the paper's) and by the gamma law with the exact skewness ("pearson3") are plotted against those of
+1,000 random labellings.
 """
 
 from __future__ import annotations
@@ -22,13 +23,28 @@ from crossedge.learning.learn import Run
 from crossedge.learning.pictures import X_COLOUR, Y_COLOUR, save
 
 MODELS = ("moons-1", "moons-2", "moons-3")
-LOWEST = 1e-5  # where smaller p-values are drawn
+LOWEST_PVALUE = 1e-5  # smaller p-values are drawn here
 
 
 def reproduce_moons(
     folder: str | Path, *, epochs: int | None = None, seed: int = 0
 ) -> list[dict[str, Any]]:
-    """Learn the models in the folder, or go on there; leaves moons.png and quality.csv."""
+    """Train the models, or continue, and write moons.png and quality.csv.
+
+    Parameters
+    ----------
+    folder : path
+        Where the runs and the results are saved.
+    epochs : int, optional
+        Number of epochs; by default the paper's 500.
+    seed : int
+        Seed of all models.
+
+    Returns
+    -------
+    list of dict
+        The rows of quality.csv.
+    """
     folder = Path(folder)
     presets = {name: replace(PRESETS[name], seed=seed) for name in MODELS}
     if epochs is not None:
@@ -39,6 +55,7 @@ def reproduce_moons(
 
 
 def draw(runs: Mapping[str, Run], path: Path) -> None:
+    """Draw samples in the upper row and p-values in the lower."""
     figure = Figure(figsize=(11, 5.8), layout="constrained")
     FigureCanvasAgg(figure)
     above, below = figure.subplots(2, 1 + len(runs))
@@ -59,6 +76,7 @@ def draw(runs: Mapping[str, Run], path: Path) -> None:
 
 
 def _points(ax: Any, points: Any, colour: str, title: str) -> None:
+    """Scatter points in the plane."""
     ax.scatter(points[:, 0], points[:, 1], s=4, lw=0, color=colour)
     ax.set_title(title, fontsize=10)
     ax.set_xticks([])
@@ -67,16 +85,17 @@ def _points(ax: Any, points: Any, colour: str, title: str) -> None:
 
 
 def _pvalues(ax: Any, metrics: list[dict[str, Any]]) -> None:
+    """Plot p-values by two laws against those of random labellings, one point for each epoch."""
     exact = np.exp([line["log_pvalue_permutation"] for line in metrics])
     for key, colour, marker, label in (
         ("log_pvalue_normal", Y_COLOUR, "x", "normal"),
         ("log_pvalue", X_COLOUR, "o", "exact skewness"),
     ):
-        found = np.exp(np.maximum([line[key] for line in metrics], np.log(LOWEST)))
+        found = np.exp(np.maximum([line[key] for line in metrics], np.log(LOWEST_PVALUE)))
         ax.plot(exact, found, marker, color=colour, ms=3, mew=0.8, alpha=0.6, label=label)
-    ax.plot([LOWEST, 1], [LOWEST, 1], color="black", lw=0.6, ls=":", label="equal")
+    ax.plot([LOWEST_PVALUE, 1], [LOWEST_PVALUE, 1], color="black", lw=0.6, ls=":", label="equal")
     ax.set_xscale("log")
     ax.set_yscale("log")
     ax.set_xlim(7e-4, 1.3)
-    ax.set_ylim(LOWEST / 1.5, 1.5)
+    ax.set_ylim(LOWEST_PVALUE / 1.5, 1.5)
     ax.set_xlabel("p-value by 1,000 labellings")

@@ -1,8 +1,8 @@
 """The paper's power figure, and the appendix's figure of MMD tests.
 
-N(0, I) against N((mu, 0, ..., 0), diag(sigma^2, 1, ..., 1)): the divergence between the two is the
-same in every dimension d, but the more coordinates, the harder it is to find. Graphs are smoothed
-at temperature d^gamma, and kernels have bandwidth d^gamma.
+The samples come from N(0, I) and N((mu, 0, ..., 0), diag(sigma^2, 1, ..., 1)). Their divergence is
+the same in every dimension d, but the difference is harder to find the more coordinates there are.
+Graphs are smoothed at temperature d^gamma, and kernels have bandwidth d^gamma.
 """
 
 from __future__ import annotations
@@ -16,25 +16,30 @@ import numpy as np
 
 import crossedge as ce
 
+# Dimensions d, and exponents gamma of temperatures and bandwidths
 DIMENSIONS = (2, 4, 8, 16, 32, 64, 128, 256)
 GAMMAS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 class Setting(NamedTuple):
-    """A row of the figure: the alternative, and how many points are drawn from each side."""
+    """One row of the figure: the alternative and the sample size."""
 
-    mu: float
-    sigma: float
-    n: int
+    mu: float  # shift of the first coordinate
+    sigma: float  # standard deviation of the first coordinate
+    n: int  # points in each sample
 
     @property
     def title(self) -> str:
+        """Title of a panel, in TeX."""
         return f"$\\mu = {self.mu:g}$, $\\sigma = {self.sigma:g}$, $n = {self.n}$"
 
 
+# The paper's three settings: a shift, and a change of scale at two sample sizes
 SETTINGS = (Setting(0.5, 1.0, 128), Setting(0.0, 3.0, 128), Setting(0.0, 3.0, 256))
 
 
+# Draw x from N(0, I) and y from N((mu, 0, ..., 0), diag(sigma^2, 1, ..., 1)). This is a comment,
+# because a docstring would change the fingerprint by which folders recognise their study.
 def normals(rng: np.random.Generator, d: int, mu: float, sigma: float, n: int) -> tuple[Any, Any]:
     x, y = rng.normal(size=(n, d)), rng.normal(size=(n, d))
     y[:, 0] = sigma * y[:, 0] + mu
@@ -42,7 +47,7 @@ def normals(rng: np.random.Generator, d: int, mu: float, sigma: float, n: int) -
 
 
 def tests() -> dict[str, Any]:
-    """By the names of the paper: "ct" is the classical test, a number is gamma."""
+    """Return the tests by their names in the paper: "ct" is classical, a number is gamma."""
     found: dict[str, Any] = {"3nn-ct": ce.NearestNeighbours(3), "fr-ct": ce.SpanningTree()}
     for gamma in GAMMAS:
         found[f"3nn-{gamma:g}"] = {"weights": _neighbours(gamma)}
@@ -72,12 +77,25 @@ def reproduce_power(
     jobs: int = 1,
     dask: Any = None,
 ) -> ce.PowerStudy:
-    """Run the study in the folder `out`, or go on with it, and leave tables and figures there.
+    """Run the study, or continue it, and write tables and figures.
 
-    power.parquet, power.csv     a row for each setting, dimension and test
-    claims.csv                   what the paper says of them, as differences between tests
-    power.png, mmd.png           the figure of the paper, and that of its appendix
-    study/                       what is finished, to go on from
+    power.parquet, power.csv     one row for each setting, dimension and test
+    claims.csv                   the paper's claims, as differences between tests
+    power.png, mmd.png           the figures of the paper and of its appendix
+    study/                       finished work, from which the study continues
+
+    Parameters
+    ----------
+    out : path
+        Folder of the study and its results.
+    repetitions : int
+        Number of pairs of samples for each setting and dimension.
+    dimensions : sequence of int
+        Dimensions d.
+    seed : int
+        Seed of the study.
+    jobs, dask
+        Workers, as in `power_study`.
     """
     folder = Path(out)
     study = ce.power_study(
@@ -99,15 +117,15 @@ def reproduce_power(
 
 
 def best(frame: Any, family: str) -> str:
-    """The test of a family with the most power over all dimensions, as the paper's third column."""
+    """Return the test of a family with the highest mean power, as in the paper's third column."""
     mean = frame[frame["test"].str.startswith(family + "-")].groupby("test")["power"].mean()
     return str(mean.idxmax())
 
 
 def claims(study: ce.PowerStudy) -> Any:
-    """The paper's claims as differences of power, the mean over dimensions and the largest.
+    """Return the paper's claims as differences of power: the mean over dimensions and the largest.
 
-    The tests saw the same samples, which the standard errors take into account.
+    The standard errors are those of paired differences, because all tests saw the same samples.
     """
     import pandas as pd
 
@@ -141,7 +159,7 @@ def claims(study: ce.PowerStudy) -> Any:
 
 
 def draw_power(frame: Any, path: Path) -> None:
-    """A row for each setting: 3-NN, trees, and the best of them beside MMD, energy and ours."""
+    """Draw 3-NN, trees, and the best of both beside other tests, one row for each setting."""
     from matplotlib.figure import Figure
 
     from crossedge.plots import plot_power
@@ -166,7 +184,7 @@ def draw_power(frame: Any, path: Path) -> None:
 
 
 def draw_mmd(frame: Any, path: Path) -> None:
-    """MMD at all bandwidths, a panel for each setting."""
+    """Draw the power of MMD at all bandwidths, one panel for each setting."""
     from matplotlib.figure import Figure
 
     from crossedge.plots import plot_power
@@ -183,9 +201,11 @@ def draw_mmd(frame: Any, path: Path) -> None:
 
 
 def _family(family: str) -> list[str]:
+    """Return the names of a family of tests, the classical one first."""
     return [f"{family}-ct", *(f"{family}-{gamma:g}" for gamma in GAMMAS)]
 
 
+# Styles of curves: of the classical tests, and of the tests in the third column
 CLASSICAL = {"color": "black", "ls": "--"}
 COMPARED: Mapping[str, Mapping[str, Any]] = {
     **{name: {"color": "#4477aa"} for name in _family("3nn")},
@@ -198,7 +218,7 @@ COMPARED: Mapping[str, Mapping[str, Any]] = {
 
 
 def _by_gamma(family: str) -> dict[str, Mapping[str, Any]]:
-    """From dark to light with gamma; the classical test in black and dashed."""
+    """Return styles of curves: lighter for larger gamma, black and dashed for the classical."""
     import matplotlib as mpl
 
     shades = mpl.colormaps["viridis"](np.linspace(0.0, 0.9, len(GAMMAS)))
@@ -209,11 +229,13 @@ def _by_gamma(family: str) -> dict[str, Mapping[str, Any]]:
 
 
 def _settings(frame: Any) -> dict[Setting, Any]:
+    """Return the rows of the table for each setting."""
     names = list(Setting._fields)
     return {Setting(*values): rows for values, rows in frame.groupby(names, sort=False)}
 
 
 def _finish(figure: Any, axes: Any, path: Path) -> None:
+    """Label the axes and write the figure."""
     for ax in axes.flat:
         ax.set_xscale("log", base=2)
         ax.xaxis.set_major_formatter("{x:g}")

@@ -1,9 +1,16 @@
-"""Train a generator until no test can tell its samples from the data."""
+"""Train a generator until no two-sample test can tell its samples from the data.
+
+- `Configuration` and `Phase` describe a training run; `PRESETS` and `RECIPES` are ready-made ones.
+- `load` returns a `Dataset`.
+- `paper_generator` builds the network of the paper, and `initialise` draws its parameters.
+- `Trainer` trains any generator on any data with any loss.
+"""
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from crossedge.runtime.lazy import lazy_attribute
 
 if TYPE_CHECKING:
     from crossedge.learning.configuration import PRESETS as PRESETS
@@ -16,7 +23,7 @@ if TYPE_CHECKING:
     from crossedge.learning.generators import paper_generator as paper_generator
     from crossedge.learning.trainer import Trainer as Trainer
 
-# Every public name and its home, imported on first use: configurations do not need torch.
+# Public name -> module. Each is imported on first use, because configurations do not need torch.
 _HOMES = {
     "PRESETS": "configuration",
     "RECIPES": "configuration",
@@ -32,9 +39,8 @@ __all__ = [*_HOMES]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    homes = {name: f"{__name__}.{home}" for name, home in _HOMES.items()}
+    value = lazy_attribute(homes, __name__, name)
     globals()[name] = value
     return value
 

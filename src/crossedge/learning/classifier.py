@@ -1,6 +1,6 @@
-"""A small classifier: what images show, and features to compare them by.
+"""A small classifier of images, which also provides features for the Frechet distance.
 
-It is trained once for a data set and kept in the cache folder of the user.
+It is trained once for each data set and kept in the user's cache folder.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from crossedge.interrupts import checkpoint
 from crossedge.learning.datasets import Dataset
 from crossedge.learning.generators import own_randomness
+from crossedge.runtime.interrupts import checkpoint
 
-CACHE_VARIABLE = "CROSSEDGE_CACHE"
-FEATURES, BATCH, STEP = 64, 128, 1e-3
+CACHE_VARIABLE = "CROSSEDGE_CACHE"  # environment variable with the cache folder
+FEATURES = 64  # units of the last hidden layer
+BATCH, STEP = 128, 1e-3  # images in a training step, and step size of Adam
 
 
 def classifier_of(dataset: Dataset) -> nn.Sequential:
-    """The one that is kept, or else a new one, which is kept from then on."""
+    """Return the classifier of a data set from the cache, or train one and put it there."""
     path = _cache() / f"classifier-{_fingerprint(dataset)}.pt"
     with own_randomness(0):
         network = _make(dataset.dimension)
@@ -32,14 +33,14 @@ def classifier_of(dataset: Dataset) -> nn.Sequential:
             network.load_state_dict(torch.load(path, weights_only=True))
             return network
         except (OSError, RuntimeError, EOFError, ValueError, pickle.UnpicklingError):
-            pass  # spoilt: train it again
+            pass  # the file is damaged: train again
     _train(network, dataset)
     _keep(network, path)
     return network
 
 
 def features(classifier: nn.Module, points: torch.Tensor) -> torch.Tensor:
-    """What its last layer sees."""
+    """Return the input of the classifier's last layer, (n, FEATURES)."""
     for layer in list(classifier.children())[:-1]:
         points = layer(points)
     return points.double()
@@ -56,7 +57,7 @@ def _make(pixels: int) -> nn.Sequential:
 
 
 def _train(network: nn.Sequential, dataset: Dataset) -> None:
-    """By a seed of its own; about as many steps for few images as for many."""
+    """Train from a fixed seed, for more epochs if there are few images."""
     assert dataset.train_labels is not None
     epochs = 60 if len(dataset.train) < 5000 else 3
     with own_randomness(0):
@@ -76,7 +77,7 @@ def _train(network: nn.Sequential, dataset: Dataset) -> None:
 
 
 def _fingerprint(dataset: Dataset) -> str:
-    """Of the images (about a thousand of them) and of the labels."""
+    """Return a hash of the shape, of about 1,000 training images and of all training labels."""
     assert dataset.train_labels is not None
     some = dataset.train[:: max(1, len(dataset.train) // 1000)].contiguous()
     digest = hashlib.sha256(repr((tuple(dataset.train.shape), FEATURES)).encode())
@@ -93,7 +94,7 @@ def _cache() -> Path:
 
 
 def _keep(network: nn.Module, path: Path) -> None:
-    """Where that is not allowed, it is trained again the next time."""
+    """Save the classifier atomically; a cache that cannot be written to is no error."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:

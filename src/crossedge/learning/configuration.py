@@ -1,4 +1,4 @@
-"""What a run is made of, as plain values that go to a file and come back."""
+"""Settings of a training run, as plain values that can be written to JSON and read back."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from crossedge.losses import TwoSampleLoss
     from crossedge.weights import Weights
 
-Scale = float | tuple[float, ...] | str
-WEIGHTS = {  # and the settings that they use
+Scale = float | tuple[float, ...] | str  # one value, several to average over, or "median"
+WEIGHTS = {  # name of a family of weights -> the settings that it uses
     "neighbours": ("k", "temperature"),
     "tree": ("temperature",),
     "gaussian": ("bandwidth",),
@@ -22,9 +22,18 @@ WEIGHTS = {  # and the settings that they use
 
 
 class Phase(NamedTuple):
-    """So many epochs at one step size of Adam, and at a temperature of their own if they have one.
+    """A number of epochs with one step size of Adam and, optionally, one temperature.
 
-    Phases that get colder anneal the loss.
+    Phases with falling temperatures anneal the loss.
+
+    Attributes
+    ----------
+    epochs : int
+        Number of passes over the training data.
+    step : float
+        Step size of Adam.
+    temperature : float, tuple of float or "median", optional
+        Temperature in this phase; by default that of the configuration.
     """
 
     epochs: int
@@ -34,7 +43,54 @@ class Phase(NamedTuple):
 
 @dataclass(frozen=True)
 class Configuration:
-    """One run of `crossedge learn`."""
+    """Settings of one run of `crossedge learn`.
+
+    Attributes
+    ----------
+    data : str
+        Name of the data set, as in `load`.
+    weights : str
+        Family of weights: "neighbours", "tree", or one of the kernels "gaussian", "laplace",
+        "multiquadric" and "energy".
+    k : int
+        Number of neighbours, for "neighbours".
+    temperature : float, tuple of float or "median"
+        Temperature of "neighbours" and "tree". A tuple stands for the mean of the weights at its
+        temperatures.
+    bandwidth : float, tuple of float or "median"
+        Bandwidth of the kernels, except for "energy".
+    statistic : str, optional
+        Statistic of the loss, as in `TwoSampleLoss`.
+    standardize : bool or str
+        Standardisation of the loss, as in `TwoSampleLoss`.
+    batch : int
+        Number of data points, and of generated points, in a step.
+    phases : tuple of Phase
+        Phases of training, in order.
+    noise : int
+        Dimension of the noise that the generator turns into points.
+    seed : int
+        Seed of the parameters, of the order of the data and of the noise.
+
+    Raises
+    ------
+    ValueError
+        If a family of weights is unknown, a number is too small, a scale or step size is not
+        positive, there is no phase, or a phase has a temperature that the weights do not use.
+
+    See Also
+    --------
+    PRESETS : The models of the paper.
+    RECIPES : The defaults of `crossedge learn`, by data set.
+    Trainer.configured : Make a trainer from a configuration.
+
+    Examples
+    --------
+    >>> from crossedge.learning import Configuration, Phase
+    >>> one = Configuration("moons", temperature=0.5, phases=(Phase(20, 1e-3), Phase(5, 1e-4)))
+    >>> one.epochs, one.phase_of(21).step
+    (25, 0.0001)
+    """
 
     data: str
     weights: str = "neighbours"
@@ -69,10 +125,11 @@ class Configuration:
 
     @property
     def epochs(self) -> int:
+        """Number of epochs in all phases."""
         return sum(phase.epochs for phase in self.phases)
 
     def phase_of(self, epoch: int) -> Phase:
-        """That of an epoch, counted from 1."""
+        """Return the phase of an epoch; epochs count from 1, and later ones have the last."""
         last = 0
         for phase in self.phases:
             last += phase.epochs
@@ -81,7 +138,8 @@ class Configuration:
         return phase
 
     def make_weights(self, phase: Phase) -> Weights:
-        from crossedge import weights as families  # here: plain values do not need torch
+        """Return the weights of a phase."""
+        from crossedge import weights as families  # imported late: plain values need no torch
 
         temperature = self.temperature if phase.temperature is None else phase.temperature
         if self.weights == "neighbours":
@@ -99,7 +157,7 @@ class Configuration:
         return families.EnergyKernel()
 
     def make_losses(self) -> list[TwoSampleLoss]:
-        """One for each phase."""
+        """Return one loss for each phase."""
         from crossedge.losses import TwoSampleLoss
 
         return [
@@ -108,10 +166,23 @@ class Configuration:
         ]
 
     def to_dict(self) -> dict[str, Any]:
+        """Return all settings as a dictionary that json can write."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Configuration:
+        """Return the configuration that `to_dict` wrote, also after a round trip through JSON.
+
+        Parameters
+        ----------
+        values : dict
+            Settings by name; "phases" must be among them.
+
+        Raises
+        ------
+        ValueError
+            If there is an unknown setting, or a value that the configuration refuses.
+        """
         known = {field.name for field in fields(cls)}
         unknown = sorted(set(values) - known)
         if unknown:
@@ -128,7 +199,7 @@ class Configuration:
 
 
 def _check_scale(name: str, scale: Scale | None) -> None:
-    """Raise ValueError unless it is "median", or numbers at which a loss has a gradient."""
+    """Raise ValueError unless a scale is None, "median", or finite and positive."""
     if scale is None or scale == "median":
         return
     for value in scale if isinstance(scale, tuple) else (scale,):
@@ -137,11 +208,16 @@ def _check_scale(name: str, scale: Scale | None) -> None:
 
 
 def _scale(value: Any) -> Any:
+    """Return a scale as read from JSON, where tuples have become lists."""
     return tuple(value) if isinstance(value, list) else value
 
 
 def with_epochs(configuration: Configuration, epochs: int) -> Configuration:
-    """The same, in so many epochs; all phases keep their shares, and at least one epoch."""
+    """Return the same configuration with another number of epochs.
+
+    Phases keep their shares of the epochs, rounded, but each keeps at least one. So there can be
+    more epochs than asked for, if there are more phases.
+    """
     if epochs < 1:
         raise ValueError(f"{epochs} epochs or steps are too few: give at least 1")
     phases, last, done = configuration.phases, 0, 0
@@ -155,7 +231,17 @@ def with_epochs(configuration: Configuration, epochs: int) -> Configuration:
 
 
 def with_steps(configuration: Configuration, steps: int, points: int) -> Configuration:
-    """The same, in the epochs that have at least so many steps on so many points."""
+    """Return the same configuration with as few epochs as make the number of steps.
+
+    Parameters
+    ----------
+    configuration : Configuration
+        Settings to change.
+    steps : int
+        Least number of optimiser steps.
+    points : int
+        Number of training points, which decides how many steps an epoch has.
+    """
     return with_epochs(configuration, -(-steps // max(points // configuration.batch, 1)))
 
 
@@ -166,7 +252,7 @@ def _moons(temperature: float) -> Configuration:
 _BOTH = (Phase(500, 1e-3), Phase(500, 1e-4))
 _MNIST = Configuration("mnist", temperature=10.0, phases=_BOTH)
 
-# The seven models of the paper's table of optimisation, in its order
+# The seven models of the paper, in the order of its table of optimisation settings
 PRESETS = {
     "moons-1": _moons(10.0),
     "moons-2": _moons(1.0),
@@ -185,7 +271,8 @@ PRESETS = {
     ),
 }
 
-# Not the paper's: what it compares with (Li and co-authors, 2015), on the same network
+# The generative moment matching network (GMMN) that the paper compares with (Li and co-authors,
+# 2015), on the paper's generator
 PRESETS["mnist-gmmn"] = replace(
     _MNIST,
     weights="gaussian",
@@ -193,8 +280,9 @@ PRESETS["mnist-gmmn"] = replace(
     standardize=False,
 )
 
-# The defaults of `crossedge learn`: T itself, the mean of a low, a middle and a high temperature,
-# and steps that fall (docs/learning.md compares with others)
+# The defaults of `crossedge learn`, by data set. The loss is -T, not standardised, with weights
+# averaged over a low, a middle and a high temperature, and step sizes fall from phase to phase.
+# docs/learning.md compares them with other choices.
 RECIPES = {
     "moons": Configuration(
         "moons",

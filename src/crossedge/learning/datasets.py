@@ -1,4 +1,4 @@
-"""Data sets to learn: points of the training and of the held-out part."""
+"""Data sets to learn from, split into training and held-out points."""
 
 from __future__ import annotations
 
@@ -15,32 +15,82 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     import torch
 
-MNIST_VARIABLE = "CROSSEDGE_MNIST"
-MOONS, MOONS_HELD_OUT, MOONS_NOISE = 5120, 1000, 0.05
-IMAGES, LABELS = 2051, 2049  # the magic numbers of IDX files of bytes
+MNIST_VARIABLE = "CROSSEDGE_MNIST"  # environment variable with the folder of the MNIST files
+MOONS_TRAIN_POINTS, MOONS_HELD_OUT_POINTS = 5120, 1000  # 5120 points are 20 batches of 256
+MOONS_NOISE = 0.05  # standard deviation, as in the paper
+# Magic numbers of IDX files: 0x08 for unsigned bytes, then the number of axes
+IDX_IMAGES_MAGIC, IDX_LABELS_MAGIC = 2051, 2049
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Points in rows, float32; labels for images."""
+    """Training and held-out points of one data set, with labels if the points are images.
+
+    Attributes
+    ----------
+    name : str
+        Name of the data set.
+    train, held_out : (n, d) tensors
+        Points in rows, float32. Pixels of images lie in [-1, 1].
+    train_labels, held_out_labels : (n,) tensors, optional
+        Classes of images, as integers from 0 to 9.
+    side : int
+        Images have side x side pixels; 0 if the points are not images.
+
+    See Also
+    --------
+    load : Load a data set by name.
+    """
 
     name: str
     train: torch.Tensor
     held_out: torch.Tensor
     train_labels: torch.Tensor | None = None
     held_out_labels: torch.Tensor | None = None
-    side: int = 0  # images have side x side pixels in [-1, 1]
+    side: int = 0
 
     @property
     def dimension(self) -> int:
+        """Number of columns of the points."""
         return self.train.shape[1]
 
     @property
     def is_images(self) -> bool:
+        """Whether the points are images."""
         return self.side > 0
 
 
 def load(name: str, folder: str | Path | None = None) -> Dataset:
+    """Load a data set by name.
+
+    Parameters
+    ----------
+    name : str
+        "moons" (two half circles in the plane), "digits" (8 x 8 images, from scikit-learn) or
+        "mnist" (28 x 28 images).
+    folder : path, optional
+        Folder of the four IDX files of MNIST, plain or gzipped. By default, the environment
+        variable CROSSEDGE_MNIST names it. The other data sets do not use it.
+
+    Returns
+    -------
+    Dataset
+        Always the same points in the same order.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown, or a file of MNIST is damaged.
+    FileNotFoundError
+        If the files of MNIST are not found.
+
+    Examples
+    --------
+    >>> from crossedge.learning import load
+    >>> moons = load("moons")
+    >>> moons.train.shape, moons.held_out.shape
+    (torch.Size([5120, 2]), torch.Size([1000, 2]))
+    """
     if name == "moons":
         return moons()
     if name == "digits":
@@ -51,17 +101,19 @@ def load(name: str, folder: str | Path | None = None) -> Dataset:
 
 
 def moons() -> Dataset:
-    """Two moons, with noise 0.05 as in the paper."""
+    """Draw the two moons of scikit-learn, with noise 0.05 as in the paper."""
     import torch
     from sklearn.datasets import make_moons
 
-    points, _ = make_moons(MOONS + MOONS_HELD_OUT, noise=MOONS_NOISE, random_state=0)
+    points, _ = make_moons(
+        MOONS_TRAIN_POINTS + MOONS_HELD_OUT_POINTS, noise=MOONS_NOISE, random_state=0
+    )
     tensor = torch.as_tensor(points, dtype=torch.float32)
-    return Dataset("moons", tensor[:MOONS], tensor[MOONS:])
+    return Dataset("moons", tensor[:MOONS_TRAIN_POINTS], tensor[MOONS_TRAIN_POINTS:])
 
 
 def digits() -> Dataset:
-    """The 1,797 digits of scikit-learn, 8 x 8, in a fixed random order; 360 of them held out."""
+    """Load the 1,797 digits of scikit-learn in a fixed random order, and hold out 360."""
     import torch
     from sklearn.datasets import load_digits
 
@@ -74,7 +126,7 @@ def digits() -> Dataset:
 
 
 def mnist(folder: str | Path | None = None) -> Dataset:
-    """Load the four IDX files, plain or gzipped, and scale pixels to [-1, 1]."""
+    """Read MNIST from its four IDX files, plain or gzipped, and scale pixels to [-1, 1]."""
     import torch
 
     files = mnist_files(folder)
@@ -82,8 +134,8 @@ def mnist(folder: str | Path | None = None) -> Dataset:
     shape: tuple[int, ...] = ()
     for part in ("train", "t10k"):
         images, labels = (
-            read_idx(files[part, "images"], IMAGES),
-            read_idx(files[part, "labels"], LABELS),
+            read_idx(files[part, "images"], IDX_IMAGES_MAGIC),
+            read_idx(files[part, "labels"], IDX_LABELS_MAGIC),
         )
         shape = shape or (images.shape[1], images.shape[1])
         if len(images) != len(labels):
@@ -99,7 +151,7 @@ def mnist(folder: str | Path | None = None) -> Dataset:
 
 
 def mnist_files(folder: str | Path | None = None) -> dict[tuple[str, str], Path]:
-    """Find the files of both parts, without reading them."""
+    """Return the paths of the four files by (part, kind), without reading them."""
     folder = folder or os.environ.get(MNIST_VARIABLE)
     if not folder:
         raise FileNotFoundError(
@@ -113,6 +165,7 @@ def mnist_files(folder: str | Path | None = None) -> dict[tuple[str, str], Path]
 
 
 def find_idx(folder: str | Path, name: str) -> Path:
+    """Return the path of an IDX file, plain or gzipped, or raise FileNotFoundError."""
     for suffix in ("", ".gz"):
         path = Path(folder) / (name + suffix)
         if path.is_file():
@@ -121,7 +174,7 @@ def find_idx(folder: str | Path, name: str) -> Path:
 
 
 def read_idx(path: Path, magic: int) -> npt.NDArray[np.uint8]:
-    """An IDX file of bytes."""
+    """Read an IDX file of unsigned bytes, or raise ValueError if it is damaged."""
     try:
         content = path.read_bytes()
         if path.suffix == ".gz":

@@ -1,4 +1,4 @@
-"""One run from data to quality, in a folder that can be resumed."""
+"""A training run, from the data to measures of quality, in a folder from which it can resume."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any
 
 import torch
 
-from crossedge.distances import lp_distances
-from crossedge.interrupts import checkpoint, interruptible
+from crossedge.autograd.distances import lp_distances
 from crossedge.learning.configuration import Configuration
 from crossedge.learning.datasets import Dataset, load
 from crossedge.learning.pictures import draw_metrics, draw_samples
 from crossedge.learning.quality import measure_quality
 from crossedge.learning.runs import RunFolder
 from crossedge.learning.trainer import Trainer, rank
+from crossedge.runtime.interrupts import checkpoint, interruptible
 from crossedge.verbs import two_sample
 
-PICTURES = 20  # in a run
-RESAMPLES = 1000  # for the exact p-value of an epoch, as in the paper
-LAWS = {  # of the p-values of an epoch
+PICTURES = 20  # about as many pictures of samples are drawn in a run
+RESAMPLES = 1000  # random labellings for the permutation p-value of an epoch, as in the paper
+LAWS = {  # metric of an epoch -> the null of its p-value
     "log_pvalue_permutation": "permutation",
     "log_pvalue": "pearson3",
     "log_pvalue_normal": "normal",
@@ -29,7 +29,19 @@ Watch = Callable[[dict[str, Any]], None]
 
 
 class Run:
-    """A configuration at work in its folder."""
+    """A training run with its configuration, its data, its trainer and its folder.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        Where the run is saved.
+    configuration : Configuration
+        Settings of the run.
+    data : str, optional
+        Folder of the data set, for MNIST.
+    device : str
+        Torch device to train on.
+    """
 
     def __init__(
         self,
@@ -39,10 +51,10 @@ class Run:
         device: str = "cpu",
     ) -> None:
         self.folder, self.configuration = folder, configuration
-        self.leads = rank() == 0  # of several processes, one writes
+        self.leads = rank() == 0  # only the first of several processes writes files
         self.dataset: Dataset = load(configuration.data, data)
         self.trainer = Trainer.configured(configuration, self.dataset, device)
-        self.saved = 0  # the last epoch that is in the folder
+        self.saved = 0  # last epoch saved in the folder
 
     @classmethod
     def begin(
@@ -52,6 +64,7 @@ class Run:
         data: str | None = None,
         device: str = "cpu",
     ) -> Run:
+        """Start a run in a folder that holds none, or raise FileExistsError."""
         run = cls(RunFolder(path), configuration, data, device)
         if run.leads:
             run.folder.create(configuration)
@@ -59,6 +72,7 @@ class Run:
 
     @classmethod
     def resume(cls, path: str | Path, data: str | None = None, device: str = "cpu") -> Run:
+        """Continue a run after its last saved epoch, or raise FileNotFoundError."""
         folder = RunFolder(path)
         run = cls(folder, folder.configuration(), data, device)
         state = folder.load(tidy=run.leads)
@@ -69,7 +83,10 @@ class Run:
 
     @interruptible
     def train(self, watch: Watch) -> None:
-        """Train to the last epoch; an interrupt leaves the folder as the last whole epoch did."""
+        """Train to the last epoch, and call `watch` with the metrics of each.
+
+        After an interrupt the folder holds the last complete epoch.
+        """
         every = max(1, self.configuration.epochs // PICTURES)
         for epoch in self.trainer.run():
             if self.leads:
@@ -82,11 +99,11 @@ class Run:
                 watch(line)
 
     def quality(self) -> dict[str, Any] | None:
-        """What `finish` found, once it has been there."""
+        """Return the measures that `finish` saved, or None."""
         return self.folder.read_json("quality.json")
 
     def finish(self) -> dict[str, Any]:
-        """Draw pictures, and measure the quality on held-out data."""
+        """Draw the last pictures; measure quality on held-out data, save and return it."""
         self.draw(self.trainer.epoch)
         metrics = self.folder.metrics()
         if metrics:
@@ -99,14 +116,19 @@ class Run:
         return found
 
     def sample(self, count: int, seed: int = 0) -> torch.Tensor:
+        """Generate points from a seed, on the CPU."""
         return self.trainer.sample(count, seed).cpu()
 
     def draw(self, epoch: int) -> None:
+        """Draw a picture of generated samples into the folder."""
         path = self.folder.path / "samples" / f"epoch-{epoch:05d}.png"
         draw_samples(self.dataset, self.sample(1000), path, f"epoch {epoch}")
 
     def _pvalues(self) -> dict[str, float]:
-        """Of a batch of held-out points against as many generated ones, exact and by two laws."""
+        """Return log p-values of a batch of held-out points against as many generated ones.
+
+        There is one for each of `LAWS`. The batch is drawn by the number of the epoch.
+        """
         epoch, held_out = self.trainer.epoch, self.dataset.held_out
         count = min(self.configuration.batch, len(held_out))
         chosen = torch.randperm(len(held_out), generator=torch.Generator().manual_seed(epoch))

@@ -1,4 +1,4 @@
-"""Pictures of a run: samples, and the loss over time."""
+"""Pictures of a training run: generated samples, and the loss by epoch."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from matplotlib.figure import Figure
 
 from crossedge.learning.datasets import Dataset
 
-X_COLOUR, Y_COLOUR = "#4477aa", "#ee6677"
-ACROSS = 12  # images in a row
+X_COLOUR, Y_COLOUR = "#4477aa", "#ee6677"  # of the data, and of generated points
+IMAGES_PER_ROW = 12  # the sheet has as many rows
 
 
 def draw_samples(dataset: Dataset, generated: torch.Tensor, path: Path, title: str) -> None:
-    """Points in the plane over those of the data, or a sheet of images."""
+    """Draw generated points over held-out points in the plane, or a sheet of generated images."""
     figure = Figure(figsize=(4.5, 4.5), layout="constrained")
     FigureCanvasAgg(figure)
     ax = figure.subplots()
     if dataset.is_images:
-        show_images(ax, generated[: ACROSS * ACROSS], dataset.side)
+        show_images(ax, generated[: IMAGES_PER_ROW * IMAGES_PER_ROW], dataset.side)
     else:
         for points, colour, label in (
             (dataset.held_out, X_COLOUR, "data"),
@@ -44,7 +44,7 @@ def draw_samples(dataset: Dataset, generated: torch.Tensor, path: Path, title: s
 
 
 def show_images(ax: Any, images: torch.Tensor, side: int) -> None:
-    """A sheet of them, as many across as down."""
+    """Draw images as a square sheet; those beyond the largest square are left out."""
     across = math.isqrt(len(images))
     sheet = images[: across * across].reshape(across, across, side, side).permute(0, 2, 1, 3)
     ax.imshow(
@@ -59,7 +59,7 @@ def show_images(ax: Any, images: torch.Tensor, side: int) -> None:
 
 
 def draw_metrics(metrics: list[dict[str, Any]], path: Path) -> None:
-    """The loss and the p-value of a batch, by epoch."""
+    """Plot the loss and the logarithm of the p-value by epoch, cut off at 10^-50."""
     figure = Figure(figsize=(6, 4.5), layout="constrained")
     FigureCanvasAgg(figure)
     top, bottom = figure.subplots(2, sharex=True)
@@ -75,7 +75,7 @@ def draw_metrics(metrics: list[dict[str, Any]], path: Path) -> None:
 
 
 def save(figure: Figure, path: Path, dpi: int = 110) -> None:
-    """In one step, so that there is never half a picture."""
+    """Write a figure beside its place and move it there, so that no reader sees half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(path.stem + ".new.png")
     figure.savefig(temporary, dpi=dpi)

@@ -1,4 +1,4 @@
-"""A run to watch: its loss, its p-value and the time that is left."""
+"""Progress of a training run: the loss, the p-value and the time left."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from crossedge.learning.learn import Run
 
-LINES = 100  # at most, where there is no terminal for a bar
+MAX_LINES = 100  # printed in a run where there is no terminal to show a bar
 
 
 def train_with_bar(run: Run, title: str = "") -> None:
-    """Train to the last epoch and show how far it is."""
-    console = Console(stderr=True)  # what a pipe takes are the results
+    """Train to the last epoch, with a progress bar or, without a terminal, printed lines."""
+    console = Console(stderr=True)  # keeps the bar out of piped results
     columns = (
         TextColumn(title or run.configuration.data),
         BarColumn(),
@@ -23,7 +23,7 @@ def train_with_bar(run: Run, title: str = "") -> None:
         TextColumn("{task.description}"),
         TimeRemainingColumn(),
     )
-    # speed over an hour: epochs may last longer than the half minute that rich looks back
+    # Estimate the speed over an hour: an epoch can outlast rich's default window of 30 s.
     with Progress(
         *columns,
         console=console,
@@ -31,7 +31,7 @@ def train_with_bar(run: Run, title: str = "") -> None:
         speed_estimate_period=3600,
     ) as bar:
         epochs = run.configuration.epochs
-        every = max(1, epochs // LINES)
+        every = max(1, epochs // MAX_LINES)
         task = bar.add_task("", total=run.configuration.epochs, completed=run.trainer.epoch)
 
         def watch(line: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""How good are generated points? Measured on data that the generator has not seen."""
+"""Quality of generated points, measured against held-out data."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from crossedge.learning.datasets import Dataset
 from crossedge.verbs import two_sample
 from crossedge.weights import EnergyKernel
 
-MOST = 1000  # points of each kind that are compared
-NEIGHBOURS = 5
+MAX_POINTS = 1000  # real points, and generated ones, that are compared: all costs are quadratic
+NEIGHBOURS = 5  # k of density and coverage
 
 
 def measure_quality(dataset: Dataset, generated: torch.Tensor) -> dict[str, Any]:
-    """The adaptive test, the energy distance, density and coverage; of images, more.
+    """Return measures of generated points against held-out points.
 
-    "training_data" holds the same measures for as many points of the training data: what a perfect
-    generator would have.
+    These are the adaptive test, the energy distance, density and coverage, and for images the
+    Frechet distance and the numbers of points in each class. "training_data" holds the measures for
+    as many training points in place of generated ones, which a perfect generator would attain.
     """
-    real, fake = _some(dataset.held_out), generated[:MOST].double()
+    real, fake = _some(dataset.held_out), generated[:MAX_POINTS].double()
     test = two_sample(real, fake, n_resamples=999, rng=0)
     lead = test.strongest
     classifier = classifier_of(dataset) if dataset.is_images else None
@@ -44,14 +45,18 @@ def measure_quality(dataset: Dataset, generated: torch.Tensor) -> dict[str, Any]
 
 
 def _some(points: torch.Tensor) -> torch.Tensor:
-    """At random, always the same: the first images of MNIST are by other writers than the last."""
+    """Draw points without replacement from a fixed seed.
+
+    The first points would not do: the first images of MNIST are by other writers than the last.
+    """
     order = torch.randperm(len(points), generator=torch.Generator().manual_seed(0))
-    return points[order[:MOST]].double()
+    return points[order[:MAX_POINTS]].double()
 
 
 def _measures(
     real: torch.Tensor, fake: torch.Tensor, classifier: nn.Module | None
 ) -> dict[str, float]:
+    """Return energy distance, density and coverage; with a classifier, the Frechet distance too."""
     energy = two_sample(real, fake, EnergyKernel(), n_resamples=1, rng=0).statistic
     density, coverage = density_and_coverage(real, fake)
     found = {
@@ -67,10 +72,12 @@ def _measures(
 
 
 def density_and_coverage(real: torch.Tensor, fake: torch.Tensor) -> tuple[float, float]:
-    """Of the balls around real points that reach to their 5th nearest (Naeem and co-authors, 2020).
+    """Return density and coverage of generated points (Naeem and co-authors, 2020).
 
-    Density: how many of them a generated point lies in, over 5; 1 for samples of the data.
-    Coverage: the share of balls with a generated point in them.
+    Around each real point lies a ball that reaches to its 5th nearest real neighbour. Density is
+    the number of balls that a generated point lies in, averaged over generated points and divided
+    by 5; samples of the data have 1 on average. Coverage is the share of balls with at least one
+    generated point.
     """
     radius = torch.cdist(real, real).kthvalue(NEIGHBOURS + 1, dim=1).values
     inside = torch.cdist(real, fake) < radius[:, None]
@@ -79,10 +86,11 @@ def density_and_coverage(real: torch.Tensor, fake: torch.Tensor) -> tuple[float,
 
 
 def frechet_distance(real: torch.Tensor, fake: torch.Tensor) -> float:
-    """Squared, between the normal laws with the means and covariances of two samples.
+    """Return the squared Frechet distance of two samples.
 
-    |m - n|^2 + tr(A + B - 2 (A B)^(1/2)); the last trace is that of the singular values of
-    A^(1/2) B^(1/2).
+    It is the distance of the normal laws with their means m, n and covariances A, B,
+    |m - n|^2 + tr(A + B - 2 (A B)^(1/2)). The trace of (A B)^(1/2) is the sum of the singular
+    values of A^(1/2) B^(1/2).
     """
     means = real.mean(0) - fake.mean(0)
     roots = [_root(np.atleast_2d(np.cov(part.numpy().T))) for part in (real, fake)]
@@ -92,5 +100,6 @@ def frechet_distance(real: torch.Tensor, fake: torch.Tensor) -> float:
 
 
 def _root(matrix: Any) -> Any:
+    """Return the symmetric square root of a positive semidefinite matrix."""
     values, vectors = np.linalg.eigh(matrix)
     return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T

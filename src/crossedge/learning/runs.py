@@ -1,10 +1,11 @@
-"""The folder of a run: written so that no moment of interruption can corrupt it.
+"""The folder of a training run, which an interruption at any moment leaves intact.
 
 config.json      the full configuration
-metrics.jsonl    a line for each epoch
+metrics.jsonl    one line for each epoch
 checkpoint.pt    the state after the last epoch: tensors and numbers, no code
-samples/         pictures of samples over time
-loss.png, quality.json
+samples/         pictures of generated samples over time
+loss.png         the loss and the p-value by epoch
+quality.json     measures of the final samples on held-out data
 """
 
 from __future__ import annotations
@@ -18,7 +19,11 @@ from crossedge.learning.configuration import Configuration
 
 
 class RunFolder:
-    """Every file is written beside its place and then moved there, in one step."""
+    """Reader and writer of the files of a run.
+
+    Every file except metrics.jsonl is replaced atomically: it is written under another name and
+    then renamed. Lines are appended to metrics.jsonl.
+    """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -31,21 +36,27 @@ class RunFolder:
             )
 
     def create(self, configuration: Configuration) -> None:
+        """Make the folder and write the configuration, unless it holds a run."""
         self.check_vacant()
         self.path.mkdir(parents=True, exist_ok=True)
-        (self.path / "metrics.jsonl").unlink(missing_ok=True)  # of an epoch that was cut off
+        (self.path / "metrics.jsonl").unlink(missing_ok=True)  # left by a killed first epoch
         text = json.dumps(configuration.to_dict(), indent=2) + "\n"
         self._write("config.json", text.encode())
 
     def configuration(self) -> Configuration:
+        """Return the configuration of the run, or raise FileNotFoundError."""
         path = self.path / "config.json"
         if not path.is_file():
             raise FileNotFoundError(f"{self.path} holds no run to resume: it has no config.json")
         return Configuration.from_dict(json.loads(path.read_text()))
 
     def save(self, state: dict[str, Any], metrics: dict[str, Any]) -> None:
-        """After an epoch: its line first, which counts only once the checkpoint has its epoch."""
-        import torch  # here: who asks for a run that is not there need not wait for it
+        """Save the state and the metrics of an epoch.
+
+        The line of metrics is written first. It counts only once the checkpoint is in place: `load`
+        drops lines of later epochs than the checkpoint's.
+        """
+        import torch  # imported late: a missing run is reported without waiting for torch
 
         with (self.path / "metrics.jsonl").open("ab") as file:
             file.write(json.dumps(metrics).encode() + b"\n")
@@ -59,7 +70,7 @@ class RunFolder:
         os.replace(temporary, self.path / "checkpoint.pt")
 
     def load(self, *, tidy: bool = True) -> dict[str, Any] | None:
-        """The last checkpoint, if there is one; to be tidy, lines of later epochs are dropped."""
+        """Return the last checkpoint, or None; if `tidy`, drop metrics of later epochs."""
         import torch
 
         path = self.path / "checkpoint.pt"
@@ -75,7 +86,7 @@ class RunFolder:
         return state
 
     def metrics(self) -> list[dict[str, Any]]:
-        """Of all epochs; a last line that was cut off is not one."""
+        """Return the metrics of all epochs, up to a line that was cut off."""
         path = self.path / "metrics.jsonl"
         found = []
         for line in path.read_text().splitlines() if path.is_file() else []:
@@ -86,11 +97,13 @@ class RunFolder:
         return found
 
     def read_json(self, name: str) -> dict[str, Any] | None:
+        """Return the content of a JSON file in the folder, or None if there is none."""
         path = self.path / name
         found: dict[str, Any] | None = json.loads(path.read_text()) if path.is_file() else None
         return found
 
     def write_json(self, name: str, values: dict[str, Any]) -> None:
+        """Replace a JSON file in the folder atomically."""
         self._write(name, (json.dumps(values, indent=2) + "\n").encode())
 
     def _write(self, name: str, content: bytes) -> None:

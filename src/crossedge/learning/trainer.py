@@ -1,4 +1,4 @@
-"""Fool a test: step by step, draw points, generate as many, and walk down the loss."""
+"""Training of a generator: each step draws data, generates as many points and lowers the loss."""
 
 from __future__ import annotations
 
@@ -12,53 +12,70 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from crossedge.interrupts import checkpoint
 from crossedge.learning.configuration import Configuration, Phase
 from crossedge.learning.datasets import Dataset
 from crossedge.learning.generators import initialise, own_randomness, paper_generator
+from crossedge.runtime.interrupts import checkpoint
 
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 class Epoch(NamedTuple):
-    """What one pass over the data came to."""
+    """Summary of one pass over the data."""
 
-    epoch: int  # from 1
-    loss: float  # the mean over its steps
-    step: float  # of Adam
+    epoch: int  # counted from 1
+    loss: float  # mean over the steps
+    step: float  # step size of Adam
     seconds: float
 
 
 class NotFiniteError(FloatingPointError):
-    """The loss stopped being a number."""
+    """Raised where generated points, the loss or its gradient are not finite."""
 
 
 class Trainer:
-    """Any generator, any data, any loss.
+    """Train any generator on any data with any loss, by Adam.
 
-    Under `torchrun` every process holds the generator and makes its share of each batch. A
-    two-sample statistic does not split over points, so the shares are gathered, every process has
-    the loss of the whole batch, and its gradient flows back into the share that is its own: the
-    parameters are those of one process with the same batch, but for rounding.
+    Under `torchrun`, every process holds the generator and generates its share of each batch. A
+    two-sample statistic is not a sum over points, so the shares are gathered. Every process
+    computes the loss of the whole batch, and the gradient flows back into its own share. Up to
+    rounding, the parameters equal those of a single process with the same batch.
 
     Parameters
     ----------
-    generator : Module
-        (n, noise) normal numbers -> (n, d) points.
-    data : tensor
-        (n, d) points.
-    loss : callable, or a list of them
-        Of a batch of data and one of generated points; `TwoSampleLoss` is one. A list has one for
-        each phase.
+    generator : torch.nn.Module
+        Function from (n, noise) standard normal numbers to (n, d) points.
+    data : (n, d) tensor
+        Training points, on the device of the generator.
+    loss : callable, or a list of callables
+        Function of a batch of data and a batch of generated points, such as `TwoSampleLoss`. A list
+        has one loss for each phase.
     batch : int
-        How many points of each kind there are in a step.
+        Number of data points, and of generated points, in a step. A last batch that is not full is
+        left out.
     phases : sequence of Phase
-        Epochs and step sizes of Adam, one after the other.
+        Numbers of epochs and step sizes of Adam, in order. The trainer ignores their temperatures,
+        which belong to the losses.
     noise : int
-        The dimension of the noise.
+        Dimension of the noise.
     seed : int
-        Of the order of the data, of the noise, and of layers that are random, such as dropout: the
-        global generators of torch are put back after every epoch.
+        Seed of the order of the data, of the noise, and of random layers such as dropout. Torch's
+        global generators are restored after every epoch.
+
+    Attributes
+    ----------
+    epoch : int
+        Number of epochs done.
+
+    Raises
+    ------
+    ValueError
+        If the batch is larger than the data or not a multiple of the number of processes, if the
+        losses are not as many as the phases, or if a step size is not positive.
+
+    See Also
+    --------
+    Trainer.configured : Make a trainer from a `Configuration`.
 
     Examples
     --------
@@ -107,7 +124,7 @@ class Trainer:
         self.optimizer = torch.optim.Adam(generator.parameters(), lr=self.steps[0])
         self.random = torch.Generator().manual_seed(seed)
         self.epoch = 0
-        if _processes() > 1:  # all begin with the same generator
+        if _processes() > 1:  # all processes start with the parameters of the first
             with torch.no_grad():
                 for value in generator.state_dict().values():
                     dist.broadcast(value, 0)
@@ -116,7 +133,17 @@ class Trainer:
     def configured(
         cls, configuration: Configuration, dataset: Dataset, device: str = "cpu"
     ) -> Trainer:
-        """With the paper's generator and the losses of a configuration."""
+        """Make a trainer of the paper's generator with the losses of a configuration.
+
+        Parameters
+        ----------
+        configuration : Configuration
+            Settings of the run.
+        dataset : Dataset
+            Data to learn; values of generated images are bounded to (-1, 1).
+        device : str
+            Torch device that holds the generator and the data.
+        """
         with own_randomness(configuration.seed):
             generator = paper_generator(
                 configuration.noise, dataset.dimension, bounded=dataset.is_images
@@ -133,12 +160,37 @@ class Trainer:
         )
 
     def run(self) -> Iterator[Epoch]:
-        """Epoch by epoch, from wherever it stands to the end."""
+        """Train from the current epoch to the last, and yield a summary of each.
+
+        Yields
+        ------
+        Epoch
+            Named tuple of `epoch`, `loss`, `step` and `seconds`.
+
+        Raises
+        ------
+        NotFiniteError
+            If generated points, the loss or its gradient are not finite. The parameters are then
+            those before the failed step.
+        """
         while self.epoch < len(self.steps):
             yield self._next_epoch()
 
     def sample(self, count: int, seed: int = 0) -> torch.Tensor:
-        """Generate points from a seed, in evaluation mode; training goes on as if it never did."""
+        """Generate points in evaluation mode, without effect on later training.
+
+        Parameters
+        ----------
+        count : int
+            Number of points.
+        seed : int
+            Seed of the noise and of random layers.
+
+        Returns
+        -------
+        (count, d) tensor
+            Points on the device of the generator.
+        """
         source = torch.Generator().manual_seed(seed)
         noise = torch.randn(count, self.noise, generator=source).to(self._device)
         training = self.generator.training
@@ -150,10 +202,10 @@ class Trainer:
             self.generator.train(training)
 
     def state(self) -> dict[str, Any]:
-        """Copy all that is needed to go on after this epoch as if never interrupted.
+        """Return a copy of everything needed to continue after this epoch bit for bit.
 
-        It holds tensors and numbers only. Layers that are random need no entry: every epoch seeds
-        them anew by `random`.
+        It holds tensors and numbers only. Random layers need no entry, because every epoch seeds
+        them anew from the saved generator of random numbers.
         """
         now = {
             "epoch": self.epoch,
@@ -164,6 +216,7 @@ class Trainer:
         return copy.deepcopy(now)
 
     def restore(self, state: dict[str, Any]) -> None:
+        """Continue from a state that `state` returned."""
         self.epoch = int(state["epoch"])
         self.generator.load_state_dict(state["generator"])
         self.optimizer.load_state_dict(state["optimizer"])
@@ -174,6 +227,7 @@ class Trainer:
         return next(self.generator.parameters()).device
 
     def _next_epoch(self) -> Epoch:
+        """Train for one pass over the data, in random order."""
         start = time.perf_counter()
         step = self.steps[self.epoch]
         for group in self.optimizer.param_groups:
@@ -195,12 +249,17 @@ class Trainer:
         return Epoch(self.epoch, sum(losses) / len(losses), step, seconds)
 
     def _seed_of_layers(self) -> int:
-        """Look ahead in `random`, which alone is saved; processes differ, as their points do."""
+        """Return a seed for the random layers of the next epoch.
+
+        It is read from a copy of `random`, so that `random` alone determines the run. It differs
+        between processes, because they generate different points.
+        """
         ahead = torch.Generator()
         ahead.set_state(self.random.get_state())
         return _seed_from(ahead) + rank()
 
     def _step(self, real: torch.Tensor) -> float:
+        """Take one step of Adam, and return the loss before it."""
         noise = torch.randn(self.batch, self.noise, generator=self.random).to(real.device)
         shares = noise.chunk(_processes())
         fake = _gather(self.generator(shares[rank()]))
@@ -217,7 +276,7 @@ class Trainer:
                 dist.all_reduce(gradient)
         if not all(bool(torch.isfinite(gradient.sum())) for gradient in gradients):
             raise NotFiniteError("the gradient is not finite")
-        self.optimizer.step()  # so that parameters are finite whatever happens
+        self.optimizer.step()  # after all checks: a failed step changes no parameter
         return float(value.detach())
 
 
@@ -230,11 +289,12 @@ def _processes() -> int:
 
 
 def rank() -> int:
+    """Return the number of this process under torchrun, or 0."""
     return dist.get_rank() if _processes() > 1 else 0
 
 
 def _gather(own: torch.Tensor) -> torch.Tensor:
-    """The whole batch; its gradient flows into the share of this process."""
+    """Return the whole batch, with gradients only into the share of this process."""
     if _processes() == 1:
         return own
     shares = [torch.empty_like(own) for _ in range(_processes())]

@@ -1,19 +1,19 @@
-"""Closed walks of three steps on a sparse graph."""
+"""The sum over closed walks of three steps on a sparse graph."""
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from crossedge.compiled import compiled
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from crossedge.runtime.compiled import compiled
+from crossedge.runtime.types import Floats, Ints
 
 
 @compiled
 def closed_walks(start: Ints, neighbour: Ints, weight: Floats, sizes: Ints) -> float:
-    """Sum of w_ab w_bc w_ca over all triples of atoms, times the number of points in each."""
+    """Return the sum of w_ab w_bc w_ca over all triples of atoms, times their numbers of points.
+
+    The graph is in compressed rows: the edges of atom a are start[a] ... start[a + 1] - 1.
+    """
     to_first = np.zeros(len(sizes))
     total = 0.0
     for a in range(len(sizes)):

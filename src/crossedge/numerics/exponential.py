@@ -1,6 +1,6 @@
-"""exp(-x) and 2^-x for x >= 0, in a form that loops turn into vector instructions.
+"""e^-x and 2^-x for x >= 0, in a form that compilers turn into vector instructions.
 
-The library's own exp is called element by element, at four times the cost.
+The exp of the C library is called element by element, at four times the cost.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from crossedge.compiled import compiled_fused, inlined
+from crossedge.runtime.compiled import compiled_fused, inlined
 
-LEAST = 708.0  # e^-708 is the last that is not subnormal
+LARGEST_EXPONENT = 708.0  # e^-708 is normal, e^-709 is subnormal
 LOG2_E = 1.4426950408889634
 LN_2, LN_2_REST = (
     0.6931471803691238,
     1.9082149292705877e-10,
-)  # the first has 21 zero bits at the end
-ROUND = 1.5 * 2.0**52  # adding it rounds to an integer, which stands in the last bits
-BIAS, MANTISSA = np.int64(1023), np.int64(52)
-# (e^r - 1 - r) / r^2 for |r| <= ln(2) / 2, interpolated where Chebyshev says: error 2e-17
+)  # their sum is ln(2); the first ends in 21 zero bits, so small integers times it are exact
+ROUNDING_SHIFT = 1.5 * 2.0**52  # adding it rounds to an integer, held in the lowest bits
+BIAS, MANTISSA = np.int64(1023), np.int64(52)  # of a double: of its exponent, and in bits
+# (e^r - 1 - r) / r^2 for |r| <= ln(2) / 2, interpolated at Chebyshev nodes: error 2e-17
 C2, C3, C4, C5, C6, C7, C8, C9, C10, C11 = (
     0.5000000000000001,
     0.16666666666666669,
@@ -36,10 +36,10 @@ C2, C3, C4, C5, C6, C7, C8, C9, C10, C11 = (
 
 @inlined
 def decay_of(x: Any) -> Any:
-    """Relative error below 3e-16; 0 from 708 on."""
-    y = -min(x, LEAST)
-    shifted = y * LOG2_E + ROUND
-    whole = shifted - ROUND
+    """Return e^-x with a relative error below 3e-16, and 0 from x = 708 on."""
+    y = -min(x, LARGEST_EXPONENT)
+    shifted = y * LOG2_E + ROUNDING_SHIFT
+    whole = shifted - ROUNDING_SHIFT
     r = (y - whole * LN_2) - whole * LN_2_REST  # |r| <= ln(2) / 2
     power = np.int64((np.float64(shifted).view(np.int64) + BIAS) << MANTISSA).view(np.float64)
     r2 = r * r
@@ -47,11 +47,11 @@ def decay_of(x: Any) -> Any:
     low = (C2 + C3 * r) + (C4 + C5 * r) * r2
     high = (C6 + C7 * r) + (C8 + C9 * r) * r2
     series = 1.0 + (r + r2 * (low + (high + (C10 + C11 * r) * r4) * r4))
-    return series * power if x < LEAST else 0.0
+    return series * power if x < LARGEST_EXPONENT else 0.0
 
 
-LOWEST_POWER = 1000.0  # 2^-1000 is far from subnormal
-# (2^f - 1) / f for |f| <= 1/2, interpolated where Chebyshev says: error 2e-17
+LOWEST_POWER = 1000.0  # largest x of 2^-x: 2^-1000 is far from subnormal
+# (2^f - 1) / f for |f| <= 1/2, interpolated at Chebyshev nodes: error 2e-17
 H0, H1, H2, H3, H4, H5, H6, H7, H8, H9, H10 = (
     0.6931471805599453,
     0.24022650695910097,
@@ -67,11 +67,11 @@ H0, H1, H2, H3, H4, H5, H6, H7, H8, H9, H10 = (
 )
 
 
-@compiled_fused  # rules of its own: a loop that may reorder sums would take ROUND - ROUND for 0
+@compiled_fused  # apart from its callers: with sums reordered, the two shifts would cancel
 def half_to(x: float) -> float:
-    """Relative error below 3e-16, for x up to LOWEST_POWER."""
-    shifted = ROUND - x
-    f = (ROUND - shifted) - x
+    """Return 2^-x with a relative error below 3e-16, for 0 <= x <= LOWEST_POWER."""
+    shifted = ROUNDING_SHIFT - x
+    f = (ROUNDING_SHIFT - shifted) - x
     f2 = f * f
     f4 = f2 * f2
     low = (H0 + H1 * f) + (H2 + H3 * f) * f2

@@ -1,32 +1,28 @@
-"""One look at distances before they are used: whether they are some, and how large.
+"""One pass over distances before they are used: are they valid, and how large is the largest?
 
-Doubles without a sign have the order of their bits, and infinity and NaN come last.
+Non-negative doubles are ordered as their bits are, read as integers; infinity and NaN come last.
 """
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
-import torch
 
-from crossedge.compiled import compiled
-from crossedge.distances import check_values
+from crossedge.numerics.checks import check_values
+from crossedge.runtime.compiled import compiled
+from crossedge.runtime.types import Floats, Ints
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
-SIGN_BIT, ALL_OTHERS, INFINITE_BITS = (
+SIGN_BIT, MAGNITUDE_BITS, INFINITE_BITS = (
     np.int64(-(2**63)),
     np.int64(2**63 - 1),
     np.int64(0x7FF << 52),
-)
+)  # of a double: the sign, exponent and mantissa (also the largest integer), and infinity
 
 
 def largest_of(distances: Floats) -> float:
-    """Or a clear error, if there are negative, infinite or unknown ones."""
+    """Return the largest distance; raise ValueError if one is negative, infinite or NaN."""
     largest, is_odd = _largest_of(distances.ravel())
-    if is_odd:  # perhaps a -0
-        check_values(torch.from_numpy(distances))
+    if is_odd:  # or a -0, which passes
+        check_values(distances)
     return largest
 
 
@@ -38,8 +34,8 @@ def _largest_of(distances: Floats) -> tuple[float, bool]:
 
 @compiled
 def ends_of_bits(bits: Ints) -> tuple[np.int64, np.int64]:
-    """The least and the most, of at least none."""
-    least, most = ALL_OTHERS, SIGN_BIT
+    """Return the smallest and largest entry; without entries, the largest and smallest int64."""
+    least, most = MAGNITUDE_BITS, SIGN_BIT
     for j in range(len(bits)):
         least, most = min(least, bits[j]), max(most, bits[j])
     return least, most
@@ -47,5 +43,5 @@ def ends_of_bits(bits: Ints) -> tuple[np.int64, np.int64]:
 
 @compiled
 def is_odd(least: np.int64, most: np.int64) -> bool:
-    """Whether there is a sign, an infinity or NaN between them."""
+    """Return whether a range of bits includes a negative number, an infinity or NaN."""
     return bool(least < 0 or most >= INFINITE_BITS)

@@ -1,7 +1,7 @@
-"""Points in small boxes, so that a search can pass over a box without a look inside.
+"""Points in small boxes (leaves), so that a search can skip a box without looking inside.
 
-Distances here are in reduced form, which orders pairs as the distance does and costs less: the
-square for l_2, the distance itself for every other l_p.
+Distances here are reduced: the square for l_2, the distance itself for every other l_p. They order
+pairs as distances do, and cost less.
 """
 
 from __future__ import annotations
@@ -9,27 +9,24 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from crossedge.compiled import compiled
-from crossedge.tolerances import TIE
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from crossedge.numerics.tolerances import TIE
+from crossedge.runtime.compiled import compiled
+from crossedge.runtime.types import Floats, Ints
 
 
 class Leaves(NamedTuple):
-    """Boxes of at most `capacity` points, coordinates side by side for vector instructions."""
+    """Boxes of at most `capacity` points, stored axis by axis for vector instructions."""
 
-    points: Floats  # (leaves, d, capacity)
+    points: Floats  # (leaves, d, capacity): coordinates
     ids: Ints  # (leaves, capacity): the index of each point in the sample
-    sizes: Ints  # (leaves,)
-    low: Floats  # (d, leaves): the corners of the boxes
-    high: Floats
+    sizes: Ints  # (leaves,): the number of points in each leaf
+    low: Floats  # (d, leaves): the lower corner of each box
+    high: Floats  # (d, leaves): the upper corner
 
 
 def build_leaves(points: Floats, capacity: int) -> Leaves:
-    """Halve (n, d) points at the median of their widest axis until they fit the leaves."""
+    """Halve (n, d) points at the median of their widest axis until each part fits a leaf."""
     n, d = points.shape
     pieces, pending = [], [np.arange(n)]
     while pending:
@@ -59,13 +56,13 @@ def build_leaves(points: Floats, capacity: int) -> Leaves:
 
 
 def reduced_tie(p: float) -> float:
-    """The factor within which two reduced distances are a tie."""
+    """Return the factor within which two reduced distances tie."""
     return TIE * TIE if p == 2 else TIE
 
 
 @compiled
 def reduced_distances(points: Floats, count: int, point: Floats, p: float, out: Floats) -> None:
-    """From one (d,) point to the first `count` of (d, m) points."""
+    """Write the reduced distances from a (d,) point to the first `count` of (d, m) points."""
     d = len(point)
     for other in range(count):
         out[other] = 0.0
@@ -74,7 +71,7 @@ def reduced_distances(points: Floats, count: int, point: Floats, p: float, out: 
             for other in range(count):
                 a = points[axis, other] - point[axis]
                 out[other] += a * a
-        for axis in range(d % 4, d, 4):  # four at a time: the sums pass through memory less often
+        for axis in range(d % 4, d, 4):  # four axes at a time: fewer passes over `out`
             for other in range(count):
                 a = points[axis, other] - point[axis]
                 b = points[axis + 1, other] - point[axis + 1]
@@ -89,7 +86,7 @@ def reduced_distances(points: Floats, count: int, point: Floats, p: float, out: 
         for axis in range(d):
             for other in range(count):
                 out[other] = max(out[other], abs(points[axis, other] - point[axis]))
-        if p < np.inf:  # relative to the largest difference, so that no power leaves the range
+        if p < np.inf:  # relative to the largest difference, so that no power overflows
             for other in range(count):
                 largest = out[other]
                 if largest > 0.0:
@@ -103,9 +100,10 @@ def reduced_distances(points: Floats, count: int, point: Floats, p: float, out: 
 def reduced_gaps(
     low: Floats, high: Floats, lowest: Floats, highest: Floats, p: float, gaps: Floats, out: Floats
 ) -> None:
-    """A lower bound on the distance from the box [lowest, highest] to each of m boxes.
+    """Write lower bounds on the reduced distances from the box [lowest, highest] to m boxes.
 
-    `gaps` is (d, m) of scratch space. Rounding does not push the bound above a distance.
+    `gaps` is (d, m) of scratch space. The bound leaves room for rounding, and is never above a
+    computed distance.
     """
     d, m = low.shape
     for axis in range(d):
@@ -121,7 +119,7 @@ def reduced_gaps(
 
 @compiled
 def reduced_gap(low: Floats, high: Floats, box: int, point: Floats, p: float) -> float:
-    """The same from a point to one box."""
+    """Return a lower bound on the reduced distance from a point to one box."""
     total = 0.0
     for axis in range(len(point)):
         gap = max(low[axis, box] - point[axis], point[axis] - high[axis, box], 0.0)

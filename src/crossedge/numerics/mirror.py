@@ -1,30 +1,20 @@
-"""Add a matrix to its transpose, a tile at a time: reading down columns would miss the cache."""
+"""Sums and copies of a matrix and its transpose by tiles: reading columns would miss the cache."""
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from crossedge.compiled import compiled
-from crossedge.numerics.vectors import turn
-from crossedge.threads import team_size
+from crossedge.runtime.compiled import compiled
+from crossedge.runtime.threads import team_size
+from crossedge.runtime.types import Floats
 
-Floats = npt.NDArray[np.float64]
-
-SIDE = 64
+SIDE = 64  # rows and columns of a tile: 32 KB of doubles
 
 
 @compiled
 def mirrored(matrix: Floats, first: int, last: int, left: int, right: int, tile: Floats) -> None:
-    """Rows first ... last - 1 of the transpose, columns left ... right - 1."""
-    whole, end = left + (right - left) // 4 * 4, first + (last - first) // 4 * 4
-    for j in range(left, whole, 4):
-        for i in range(first, end, 4):
-            turn(matrix, j, i, tile, i - first, j - left)
-        for i in range(end, last):
-            for k in range(j, j + 4):
-                tile[i - first, k - left] = matrix[k, i]
-    for j in range(whole, right):
+    """Write to `tile` rows first ... last - 1 and columns left ... right - 1 of the transpose."""
+    for j in range(left, right):
         row = matrix[j, first:last]
         for i in range(len(row)):
             tile[i, j - left] = row[i]
@@ -32,7 +22,7 @@ def mirrored(matrix: Floats, first: int, last: int, left: int, right: int, tile:
 
 @compiled
 def add_mirror(matrix: Floats, first: int, last: int, out: Floats) -> None:
-    """out[i] = matrix[first + i] + matrix'[first + i], up to row last - 1 and as long as out is."""
+    """Write rows first ... last - 1 of matrix + matrix', in their first out.shape[1] columns."""
     width = out.shape[1]
     tile = np.empty((SIDE, SIDE))
     for top in range(first, last, SIDE):
@@ -49,7 +39,7 @@ def add_mirror(matrix: Floats, first: int, last: int, out: Floats) -> None:
 
 @compiled
 def reflect(matrix: Floats, first: int, last: int) -> None:
-    """Copy rows first ... last - 1 left of the diagonal to where it mirrors them."""
+    """Copy rows first ... last - 1, left of the diagonal, to their mirror image above it."""
     tile = np.empty((SIDE, SIDE))
     for top in range(first, last, SIDE):
         bottom = min(top + SIDE, last)
@@ -62,11 +52,11 @@ def reflect(matrix: Floats, first: int, last: int) -> None:
 
 
 def team_for(n: int) -> int:
-    """How many threads for n rows: a small matrix is not worth a second one."""
+    """Return the number of threads for n rows; a small matrix is not worth a second one."""
     return team_size() if n > 2 * SIDE else 1
 
 
 def parts_of_rows(n: int) -> list[tuple[int, int]]:
-    """About eight ranges of rows for several threads; a small matrix is not worth a second one."""
+    """Split n rows into about eight ranges for threads; a small matrix is left in one range."""
     size = max(n // (8 * SIDE), 1) * SIDE if n > 4 * SIDE else n
     return [(first, min(first + size, n)) for first in range(0, n, size)]

@@ -1,92 +1,88 @@
-"""The family of edge counts: functions of the within-sums R_x and R_y."""
+"""Edge counts: statistics that are functions of the within-sums R_x and R_y."""
 
 from __future__ import annotations
 
-import torch
+from crossedge.moments import Form, LabelMoments
+from crossedge.numerics.tails import log_gamma_tail
+from crossedge.runtime.arrays import namespace
+from crossedge.runtime.types import Array
 
-from crossedge.numerics.tails import log_pearson3_tails
-from crossedge.statistics.label_moments import Form, LabelMoments
 
-
-def cross(x: torch.Tensor, y: torch.Tensor, moments: LabelMoments) -> torch.Tensor:
-    """T = m - R_x - R_y: the weight of the edges that cross between the samples (section 2)."""
+def cross(x: Array, y: Array, moments: LabelMoments) -> Array:
+    """Return T = m - R_x - R_y, the weight of the edges between the samples (paper, sec. 2)."""
     return moments.total - x - y
 
 
 def cross_form(_: LabelMoments) -> Form:
+    """Return the form of T, which is -R / 2 up to a constant."""
     return Form(-0.5, 0.0)
 
 
-def weighted(x: torch.Tensor, y: torch.Tensor, moments: LabelMoments) -> torch.Tensor:
-    """The sum q R_x + p R_y, p = (n_x - 1) / (n - 2), q = 1 - p (Chen, Chen and Su, 2018).
+def weighted(x: Array, y: Array, moments: LabelMoments) -> Array:
+    """Return q R_x + p R_y, p = (n_x - 1) / (n - 2), q = 1 - p (Chen, Chen and Su, 2018).
 
-    Unlike R_x + R_y it does not prefer the larger sample.
+    Unlike R_x + R_y, it is not dominated by the larger sample.
     """
     form = moments.weighted
     return 2 * (form.a + form.b) * x + 2 * (form.a - form.b) * y
 
 
 def weighted_form(moments: LabelMoments) -> Form:
+    """Return the form of the weighted count."""
     return moments.weighted
 
 
-def generalized(x: torch.Tensor, y: torch.Tensor, moments: LabelMoments) -> torch.Tensor:
-    """S = (R - E R)' Cov^-1 (R - E R) for R = (R_x, R_y) (Chen and Friedman, 2017).
+def generalized(x: Array, y: Array, moments: LabelMoments) -> Array:
+    """Return S = (R - E R)' Cov^-1 (R - E R) for R = (R_x, R_y) (Chen and Friedman, 2017).
 
-    It is the sum of two squares, since the weighted count and R_x - R_y are not correlated
-    (Chu and Chen, 2019); one that cannot vary is left out.
+    It is the sum of the squares of two z-scores, since the weighted count and R_x - R_y are
+    uncorrelated (Chu and Chen, 2019). A z-score that cannot vary is left out.
     """
     together, apart = zscores(x, y, moments)
     return together**2 + apart**2
 
 
-def largest(x: torch.Tensor, y: torch.Tensor, moments: LabelMoments) -> torch.Tensor:
-    """The larger of the two z-scores, that of R_x - R_y without sign (Chu and Chen, 2019).
+def largest(x: Array, y: Array, moments: LabelMoments) -> Array:
+    """Return the larger of one z-score and the absolute value of the other (Chu and Chen, 2019).
 
-    One that cannot vary is left out.
+    The first is that of the weighted count, the second that of R_x - R_y. A z-score that cannot
+    vary is left out.
     """
     together, apart = zscores(x, y, moments)
-    forms = moments.weighted, moments.difference
-    varies = [moments.law(form).std > 0 for form in forms]
-    either = torch.where(varies[0], together, apart.abs())
-    return torch.where(varies[0] & varies[1], torch.maximum(together, apart.abs()), either)
+    xp = namespace(together)
+    if not moments.varies(moments.weighted):
+        return xp.abs(apart)
+    if not moments.varies(moments.difference):
+        return together
+    return xp.maximum(together, xp.abs(apart))
 
 
-def fisher(x: torch.Tensor, y: torch.Tensor, moments: LabelMoments) -> torch.Tensor:
-    """Twice the evidence of both z-scores, -2 (log p + log q), as Fisher adds up independent tests.
+def fisher(x: Array, y: Array, moments: LabelMoments) -> Array:
+    """Return -2 (log p + log q), which combines the p-values of two z-scores by Fisher's rule.
 
-    With p the upper tail of the weighted count and q both tails of R_x - R_y, each by the gamma law
-    with the exact skewness. Unlike the generalized count, it does not reject where the samples
-    mingle more than they should, and where weights are smooth it is closer to its chi-square law.
+    p is the upper tail of the weighted count and q both tails of R_x - R_y, each by the gamma law
+    with the exact skewness. Unlike the generalized count, it does not reject if the samples mix
+    more than expected. Where weights are smooth, it is closer to its chi-square law.
     """
     together, apart = zscores(x, y, moments)
     value = 0 * together
-    first, second = moments.law(moments.weighted), moments.law(moments.difference)
-    if bool(first.std > 0):
-        value = value - 2 * log_pearson3_tails(together, first.skewness)
-    if bool(second.std > 0):
-        value = value - 2 * log_both_tails(apart.abs(), second.skewness)
+    if moments.varies(moments.weighted):
+        value = value - 2 * log_gamma_tail(together, moments.skewness(moments.weighted))
+    if moments.varies(moments.difference):
+        size = namespace(apart).abs(apart)
+        value = value - 2 * log_both_tails(size, moments.skewness(moments.difference))
     return value
 
 
-def log_both_tails(z: torch.Tensor, skewness: torch.Tensor) -> torch.Tensor:
-    """The logarithm of P(Z >= z) + P(Z <= -z), for a gamma law."""
-    above, below = log_pearson3_tails(z, skewness), log_pearson3_tails(z, -skewness)
-    return torch.logaddexp(above, below).clamp(max=0.0)
+def log_both_tails(z: Array, skewness: Array) -> Array:
+    """Return the logarithm of P(Z >= z) + P(Z <= -z), for a gamma law with this skewness."""
+    xp = namespace(z)
+    both = xp.logaddexp(log_gamma_tail(z, skewness), log_gamma_tail(z, -skewness))
+    return xp.clip(both, max=0.0)
 
 
-def zscores(
-    x: torch.Tensor, y: torch.Tensor, moments: LabelMoments
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """The z-scores of the weighted count and of R_x - R_y, which are not correlated."""
-    return zscore(x, y, moments, moments.weighted), zscore(x, y, moments, moments.difference)
-
-
-def zscore(x: torch.Tensor, y: torch.Tensor, moments: LabelMoments, form: Form) -> torch.Tensor:
-    """The z-score (a R + b L - mean) / std of a form; 0 where the form cannot vary."""
-    law = moments.law(form)
-    varies = law.std > 0
-    scale = torch.where(varies, law.std, 1.0)
-    value = form.a * (2 * (x + y) - moments.total) + form.b * 2 * (x - y)
-    score = (value - law.mean) / scale
-    return torch.where(varies, score, torch.zeros_like(score))
+def zscores(x: Array, y: Array, moments: LabelMoments) -> tuple[Array, Array]:
+    """Return the z-scores of the weighted count and of R_x - R_y, which are uncorrelated."""
+    forms = moments.weighted, moments.difference
+    together, apart = (moments.zscore(x, y, form) for form in forms)
+    return together, apart

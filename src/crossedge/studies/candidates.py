@@ -1,4 +1,4 @@
-"""The tests of a study, and what they say of one pair of samples."""
+"""The tests of a power study, and their p-values for one pair of samples."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from crossedge.distances import (
+from crossedge.data.distances import (
     Distance,
     Distances,
     PointDistances,
@@ -18,12 +18,13 @@ from crossedge.distances import (
     matrix_distances,
     pooled_distances,
 )
-from crossedge.samples import Samples
+from crossedge.data.samples import Samples
 from crossedge.studies.grid import Point, taken
 from crossedge.verbs import checked_test, two_sample
 from crossedge.weights import Weights
 
-DENSE = 3000  # pooled points, up to which all tests share a matrix of distances
+MAX_MATRIX_POINTS = 3000  # pooled points up to which all tests share one matrix of distances
+# Arguments of `two_sample` that a test may set; the study itself provides the others
 OPTIONS = sorted(set(inspect.signature(two_sample).parameters) - {"x", "y", "rng"})
 REMEDY = (
     "give weights, None for the adaptive test, a dictionary of arguments of two_sample, "
@@ -33,7 +34,7 @@ REMEDY = (
 
 @dataclass(frozen=True)
 class Candidate:
-    """A test under study: a function of the user, or arguments for `two_sample`."""
+    """A test under study: the user's function if there is one, else arguments for `two_sample`."""
 
     name: str
     function: Callable[..., Any] | None
@@ -41,11 +42,12 @@ class Candidate:
 
     @property
     def depends_on(self) -> list[Callable[..., Any]]:
-        """What takes values of the grid."""
+        """Functions that may take values of the grid."""
         weights = self.options.get("weights")
         return [one for one in (self.function, weights) if _is_function(one)]  # type: ignore[misc]
 
     def pvalue(self, pair: Pair, seed: int, point: Point) -> float:
+        """Return the p-value of the test for a pair of samples at a point of the grid."""
         if self.function is not None:
             rng = np.random.default_rng(seed)
             answer = self.function(pair.x, pair.y, rng, **taken(self.function, point))
@@ -60,22 +62,24 @@ class Candidate:
 
 
 class Pair:
-    """Two samples, and their distances as soon as one of the tests asks for them."""
+    """Two samples, with their distances computed when a test first asks and then shared."""
 
     def __init__(self, x: Any, y: Any) -> None:
         self.x, self.y = x, y
         self._known: dict[Any, tuple[Samples, Distances]] = {}
 
     def distances(self, distance: Distance) -> tuple[Samples, Distances]:
+        """Return the pooled sample and its distances."""
         if distance not in self._known:
             samples, found = pooled_distances(self.x, self.y, distance)
-            if isinstance(found, PointDistances) and found.n <= DENSE:
+            if isinstance(found, PointDistances) and found.n <= MAX_MATRIX_POINTS:
                 found = matrix_distances(distance_matrix(found))
             self._known[distance] = samples, found
         return self._known[distance]
 
 
 def check_candidates(tests: object, n_resamples: int) -> list[Candidate]:
+    """Return the tests of a study, or raise TypeError or ValueError with a remedy."""
     if not isinstance(tests, Mapping):
         raise TypeError(
             f"tests is of type {type(tests).__name__}: give a dictionary, "
@@ -87,6 +91,7 @@ def check_candidates(tests: object, n_resamples: int) -> list[Candidate]:
 
 
 def _candidate(name: object, test: Any, n_resamples: int) -> Candidate:
+    """Return one test of a study, checked as far as it does not depend on the grid."""
     if not isinstance(name, str) or not name:
         raise TypeError(f"tests has the name {name!r}: give text")
     if isinstance(test, type):
@@ -102,7 +107,7 @@ def _candidate(name: object, test: Any, n_resamples: int) -> Candidate:
             known = ", ".join(OPTIONS)
             raise ValueError(f"test {name!r} has the argument {option!r}: choose from {known}")
     options = {"n_resamples": n_resamples, **test}
-    if not _is_function(options.get("weights")):  # else they are known with the point
+    if not _is_function(options.get("weights")):  # functions of the grid are checked at each point
         checked = {key: value for key, value in options.items() if key != "distance"}
         try:
             checked_test(checked.pop("weights", None), **checked)
@@ -112,11 +117,12 @@ def _candidate(name: object, test: Any, n_resamples: int) -> Candidate:
 
 
 def _is_function(value: object) -> bool:
-    """Weights can be called too, with distances, but are what they are."""
+    """Return whether a value is a function; weights are callable, but do not count as one."""
     return callable(value) and not isinstance(value, Weights)
 
 
 def _check_pvalue(value: Any) -> float:
+    """Return a p-value as a float, or raise ValueError unless it is a number in [0, 1]."""
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) <= 1:
         raise ValueError(f"it returned {value!r}: give a p-value, from 0 to 1")
     return float(value)

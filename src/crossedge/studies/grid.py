@@ -1,8 +1,9 @@
-"""The points of a study, the cells that they are worked off in, and where random numbers come from.
+"""The grid of a power study, its division into cells, and the seeds of its repetitions.
 
-A point is a dictionary of plain values. All randomness of a repetition follows from the seed of the
-study, the values of the point and the number of the repetition: not from the other points, from the
-order of work or from the worker. So a study can grow, and has the same numbers however it is run.
+A point of the grid is a dictionary of plain values. The random numbers of a repetition depend only
+on the seed of the study, the values of the point and the number of the repetition. They do not
+depend on other points, the order of work or the worker. So a study can grow, and its numbers are
+the same however it is run.
 """
 
 from __future__ import annotations
@@ -19,21 +20,25 @@ import numpy as np
 Point = dict[str, Any]
 Grid = Mapping[str, Iterable[Any]] | Sequence[Mapping[str, Any]]
 
-BLOCK = 25  # repetitions that are done, kept and counted together
+CELL_REPETITIONS = 25  # saved together: an interruption loses at most one cell per worker
+# Columns of the tables of a study and arguments of samplers and tests, which the grid cannot have
 RESERVED = {"rng", "x", "y", "test", "versus", "power", "difference", "standard_error"}
 RESERVED |= {"lower", "upper", "repetitions", "level"}
 
 
 class Cell(NamedTuple):
-    """A point and some repetitions: what a worker does in one go."""
+    """Some repetitions at one point: the unit of work."""
 
-    point: int  # its place in the grid
-    first: int
-    last: int
+    point: int  # position in the grid
+    first: int  # first repetition, from 0
+    last: int  # one past the last repetition
 
 
 def check_grid(grid: Grid | None) -> list[Point]:
-    """The points, from lists of values for each name (all combinations) or point by point."""
+    """Return the points of a grid, or raise TypeError or ValueError with a remedy.
+
+    A dictionary of lists stands for all combinations; a list of dictionaries has one point each.
+    """
     if grid is None:
         return [{}]
     if isinstance(grid, Mapping):
@@ -65,6 +70,7 @@ def check_grid(grid: Grid | None) -> list[Point]:
 
 
 def _values(name: object, values: object) -> list[Any]:
+    """Return the values of one name as a list that is not empty."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise TypeError(f"grid has {values!r} for {name!r}: give a list of values")
     found = list(values)
@@ -74,6 +80,7 @@ def _values(name: object, values: object) -> list[Any]:
 
 
 def _check_name(name: object) -> None:
+    """Raise ValueError unless a name can be an argument and is not reserved."""
     if not isinstance(name, str) or not name.isidentifier():
         raise ValueError(f"grid has the name {name!r}: give the name of an argument, as 'd'")
     if name in RESERVED:
@@ -81,6 +88,7 @@ def _check_name(name: object) -> None:
 
 
 def _plain(name: str, value: Any) -> Any:
+    """Return a value of the grid as a plain Python scalar."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is not None and not isinstance(value, bool | int | float | str):
@@ -92,7 +100,7 @@ def _plain(name: str, value: Any) -> Any:
 
 
 def as_text(point: Point) -> str:
-    """The same for equal points, whichever way their numbers are written."""
+    """Return a text that is the same for equal points, such as {"d": 1} and {"d": 1.0}."""
 
     def normal(value: Any) -> Any:
         return int(value) if isinstance(value, float) and value.is_integer() else value
@@ -101,16 +109,19 @@ def as_text(point: Point) -> str:
 
 
 def cells_of(points: Sequence[Point], repetitions: int) -> list[Cell]:
-    """All points side by side: stopped half-way, the study is one with half the repetitions."""
+    """Return the cells in order of work: all points first, then the next repetitions.
+
+    So a study that is stopped half-way has half the repetitions at every point.
+    """
     return [
-        Cell(place, first, min(first + BLOCK, repetitions))
-        for first in range(0, repetitions, BLOCK)
+        Cell(place, first, min(first + CELL_REPETITIONS, repetitions))
+        for first in range(0, repetitions, CELL_REPETITIONS)
         for place in range(len(points))
     ]
 
 
 def seeds(key: int, point: Point, repetition: int) -> tuple[np.random.Generator, int]:
-    """For the samples of a repetition, and for the labellings that all tests share."""
+    """Return the generator of the samples of a repetition, and the seed that all tests share."""
     digest = hashlib.sha256(as_text(point).encode()).digest()
     words = np.frombuffer(digest, "<u4").tolist()
     samples, labels = np.random.SeedSequence(key, spawn_key=(*words, repetition)).spawn(2)
@@ -118,10 +129,10 @@ def seeds(key: int, point: Point, repetition: int) -> tuple[np.random.Generator,
 
 
 def taken(function: Callable[..., Any], point: Point) -> Point:
-    """Those values of the point that the function takes by name."""
+    """Return the values of a point that a function takes by name."""
     try:
         parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # not written in Python
+    except (TypeError, ValueError):  # a built-in function without a signature
         return point
     if any(each.kind is each.VAR_KEYWORD for each in parameters):
         return point
@@ -130,7 +141,7 @@ def taken(function: Callable[..., Any], point: Point) -> Point:
 
 
 def check_all_taken(point: Point, functions: Iterable[Callable[..., Any]]) -> None:
-    """A value that nobody looks at is a mistake."""
+    """Raise ValueError if no function takes one of the values of a point."""
     used: set[str] = set()
     for function in functions:
         used |= taken(function, point).keys()

@@ -1,4 +1,4 @@
-"""A study in one picture."""
+"""The figure of a power study."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from crossedge.studies.grid import Point
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-ACROSS = 3  # panels
+PANELS_PER_ROW = 3
 
 
 def draw_study(frame: Any, x: str, points: list[Point], tests: Sequence[str] | None) -> Figure:
-    """A panel for every combination of the values other than x."""
-    from crossedge.plots import plot_power  # which needs matplotlib
+    """Draw power against x, in one panel for each combination of the other values."""
+    from crossedge.plots import plot_power  # imported late: it needs matplotlib
 
     others = [{name: value for name, value in point.items() if name != x} for point in points]
     panels = [other for place, other in enumerate(others) if other not in others[:place]]
     varied = [name for name in panels[0] if len({other[name] for other in panels}) > 1]
     import matplotlib.pyplot as plt
 
-    columns = min(ACROSS, len(panels))
+    columns = min(PANELS_PER_ROW, len(panels))
     rows = -(-len(panels) // columns)
     size = (4.2 * columns + 1.6, 3.2 * rows)
     figure, axes = plt.subplots(

@@ -1,4 +1,4 @@
-"""Where the samples of a study come from."""
+"""The samplers of a power study."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ REMEDY = "give a function of (rng, ...) that returns (x, y), or two that return 
 
 
 def check_samplers(samplers: object) -> tuple[Sampler, ...]:
-    """One function that draws both samples, or two that draw one each."""
+    """Return one function that draws both samples, or two that draw one each."""
     if callable(samplers):
         return (samplers,)
     if isinstance(samplers, Sequence) and len(samplers) == 2 and all(map(callable, samplers)):
@@ -23,7 +23,7 @@ def check_samplers(samplers: object) -> tuple[Sampler, ...]:
 
 
 def draw(samplers: tuple[Sampler, ...], rng: np.random.Generator, point: Point) -> tuple[Any, Any]:
-    """One generator for both: the second sample goes on where the first has stopped."""
+    """Draw two samples, from one generator of random numbers and one after the other."""
     if len(samplers) == 2:
         x, y = (sampler(rng, **taken(sampler, point)) for sampler in samplers)
         return x, y

@@ -1,4 +1,4 @@
-"""Draw, test, count rejections, for every point of a grid."""
+"""Power studies: draw samples, test them and count rejections at every point of a grid."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
-import numpy.typing as npt
 
-from crossedge.randomness import Rng, random_key
+from crossedge.runtime.randomness import Rng, random_key
+from crossedge.runtime.types import Floats
 from crossedge.studies.candidates import check_candidates
-from crossedge.studies.fingerprint import fingerprint
-from crossedge.studies.folder import Answer, StudyFolder
+from crossedge.studies.folder import Answer, StudyFolder, fingerprint
 from crossedge.studies.grid import Cell, Grid, Point, cells_of, check_all_taken, check_grid
 from crossedge.studies.picture import draw_study
 from crossedge.studies.sampling import Sampler, check_samplers
@@ -27,9 +26,8 @@ from crossedge.studies.workers import Work, finished, need, progress_bar
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Floats = npt.NDArray[np.float64]
-CONFIDENCE = 0.95
-ROUNDING = 1e-12  # a p-value of 20 / 400 is 0.05
+CONFIDENCE = 0.95  # of intervals for the power
+LEVEL_TOLERANCE = 1e-12  # for rounding: a p-value of 20 / 400 must reject at level 0.05
 
 
 def power_study(
@@ -46,48 +44,67 @@ def power_study(
     folder: str | os.PathLike[str] | None = None,
     progress: bool = True,
 ) -> PowerStudy:
-    """How often do tests reject, against alternatives of your own?
+    """Estimate how often tests reject, against alternatives that you sample.
 
-    All tests see the same samples and the same labellings, so that differences between them are
-    known better than their powers. The numbers depend on nothing but the arguments up to `rng`: not
-    on workers, nor on interruptions.
+    All tests see the same samples and the same labellings, so that differences between tests are
+    known more precisely than their powers. The numbers depend only on the arguments up to `rng`,
+    neither on the workers nor on interruptions.
 
     Parameters
     ----------
     samplers : function, or a pair of functions
         A function of a numpy Generator, and of values of the grid by name, that returns two samples
-        (x, y); or two functions, of which each returns one.
-    tests : dictionary
-        By name: weights (or a list of weights, for the adaptive test over them); None, for the
-        adaptive test; a dictionary of arguments of `two_sample`, in which "weights" may be a
-        function of values of the grid, as {"weights": lambda d: ce.SpanningTree(d**0.5)}; or a
-        function of x, y, a numpy Generator, and of values of the grid by name, that returns a
+        (x, y); or two such functions that return one sample each.
+    tests : dict
+        Tests by name. A test is weights; a list of weights, for the adaptive test over them; None,
+        for the default adaptive test; a dictionary of arguments of `two_sample`, in which "weights"
+        may be a function of values of the grid, as {"weights": lambda d: ce.SpanningTree(d**0.5)};
+        or a function of x, y, a numpy Generator, and of values of the grid by name, that returns a
         p-value or an object with a `pvalue`.
-    grid : dictionary of lists, or list of dictionaries
-        Values for the samplers and tests: in all combinations, or point by point.
+    grid : dict of lists, or list of dicts, optional
+        Values for the samplers and tests: lists in all combinations, or one dictionary for each
+        point. By default there is one point, without values.
     repetitions : int
-        At every point.
+        Number of pairs of samples at every point.
     level : float
-        Reject where the p-value is at most this.
+        Significance level: a test rejects if its p-value is at most this.
     n_resamples : int
-        How many labellings, for tests that do not say themselves. Best such that (1 + n_resamples)
-        times the level is a whole number: else tests reject a little less often than they may.
+        Number of labellings, for tests that do not set it themselves. Choose it so that
+        (1 + n_resamples) times the level is a whole number, else tests reject a little less often
+        than the level allows.
     rng : int, numpy Generator or torch Generator
-        The source of randomness.
+        Source of randomness.
     jobs : int
-        How many processes work; -1 for one on every core.
-    dask : str or distributed.Client
-        The address of the scheduler of a Dask cluster that shall do the work instead.
-    folder : path
-        Where to keep what is finished, after every 25 repetitions at a point. The same study goes
-        on from there, however it was stopped; it may then have more points and more repetitions.
+        Number of worker processes; -1 for one on every core.
+    dask : str or distributed.Client, optional
+        Dask cluster that does the work instead, or the address of its scheduler.
+    folder : path, optional
+        Folder in which to save finished work, after every 25 repetitions at a point. The same call
+        continues from there, however it was stopped. It may then ask for more points and more
+        repetitions.
     progress : bool
-        Whether to show a bar, on a terminal.
+        Whether to show a progress bar, on a terminal.
 
     Returns
     -------
     PowerStudy
-        `.frame`, `.plot()`, `.difference(test, other)` and `.pvalues`.
+        The powers as a table, `.frame`; `.plot()`, `.difference(test, other)` and `.pvalues`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is wrong, or if the folder holds another study. Errors of samplers and tests
+        name the point of the grid at which they occurred.
+    ConnectionError
+        If the Dask cluster does not answer or has no worker.
+    ChildProcessError
+        If workers die again and again.
+    ModuleNotFoundError
+        If an optional package is missing.
+
+    See Also
+    --------
+    two_sample : The test that is studied.
 
     Examples
     --------
@@ -117,7 +134,7 @@ def power_study(
         raise ValueError(f"jobs={jobs} does not go with dask, which has workers: leave one out")
     takers = [*drawing, *(one for each in candidates for one in each.depends_on)]
     check_all_taken(points[0], takers)
-    need("pandas", "the frame")  # before the work, not after it
+    need("pandas", "the frame")  # fail before the work, not after it
     work = Work(drawing, candidates, points, int(random_key(rng)))
     kept = None if folder is None else StudyFolder(folder, _made_of(work))
     pvalues = {each.name: np.full((len(points), count), np.nan) for each in candidates}
@@ -151,18 +168,24 @@ def power_study(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PowerStudy:
-    """The answer of `power_study`.
+    """Result of `power_study`.
 
     Attributes
     ----------
-    points : list of dictionaries
-        The grid.
-    pvalues : dictionary
-        By the name of the test, (points, repetitions).
+    points : list of dict
+        Points of the grid.
+    pvalues : dict of arrays
+        p-values by the name of the test, of shape (points, repetitions).
     level : float
-    frame : DataFrame
-        A row for each point and test: the values of the grid, `test`, `power`, `standard_error`,
-        `lower` and `upper` (Wilson's interval, of 95% confidence), `repetitions` and `level`.
+        Significance level.
+    frame : pandas.DataFrame
+        One row for each point and test, with the values of the grid, `test`, `power`,
+        `standard_error`, `lower` and `upper` (Wilson's interval of 95% confidence), `repetitions`
+        and `level`.
+
+    See Also
+    --------
+    power_study : Run a study.
     """
 
     points: list[Point]
@@ -171,11 +194,11 @@ class PowerStudy:
 
     @cached_property
     def frame(self) -> Any:
-        """The powers, a row for each point and test."""
+        """Table of powers with one row for each point and test."""
         rows = []
         for place, point in enumerate(self.points):
             for name, values in self.pvalues.items():
-                rejected = values[place] <= self.level + ROUNDING
+                rejected = values[place] <= self.level + LEVEL_TOLERANCE
                 power, count = float(rejected.mean()), len(rejected)
                 lower, upper = wilson(int(rejected.sum()), count, CONFIDENCE)
                 rows.append(
@@ -193,15 +216,31 @@ class PowerStudy:
         return need("pandas", "the frame").DataFrame(rows)
 
     def difference(self, test: str, other: str) -> Any:
-        """By how much one test has more power than another, a row for each point.
+        """Return how much more power one test has than another.
 
-        They saw the same samples, so the standard error is that of the paired difference: smaller
-        than from the two powers alone.
+        Both saw the same samples, so the standard error is that of the paired difference, usually
+        smaller than from the two powers alone.
+
+        Parameters
+        ----------
+        test, other : str
+            Names of two tests of the study.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row for each point, with the values of the grid, `test`, `versus`, `difference` and
+            `standard_error`.
+
+        Raises
+        ------
+        ValueError
+            If the study has no test of that name.
         """
         rows = []
         for place, point in enumerate(self.points):
             one, two = (
-                (self._of(name)[place] <= self.level + ROUNDING).astype(float)
+                (self._of(name)[place] <= self.level + LEVEL_TOLERANCE).astype(float)
                 for name in (test, other)
             )
             error = float((one - two).std() / math.sqrt(len(one)))
@@ -217,14 +256,25 @@ class PowerStudy:
         return need("pandas", "the frame").DataFrame(rows)
 
     def plot(self, x: str | None = None, tests: Sequence[str] | None = None) -> Figure:
-        """Curves of power with bands of 95% confidence, in a panel for each other point.
+        """Plot power curves with bands of 95% confidence.
+
+        There is one panel for each combination of the values other than x.
 
         Parameters
         ----------
         x : str, optional
-            The name in the grid along the axis; by default the one with the most numbers.
+            Name in the grid along the horizontal axis; by default the one with the most numbers.
         tests : sequence of str, optional
-            Which ones, and in which order; all by default.
+            Names of the tests to draw, in order; by default all.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+
+        Raises
+        ------
+        ValueError
+            If the study has no grid, or no such name or test.
         """
         x = self._axis() if x is None else x
         if x not in self.points[0]:
@@ -235,11 +285,13 @@ class PowerStudy:
         return draw_study(self.frame, x, self.points, tests)
 
     def _of(self, test: str) -> Floats:
+        """Return the p-values of a test, or raise ValueError."""
         if test not in self.pvalues:
             raise ValueError(f"{test!r} is no test of this study: it has {', '.join(self.pvalues)}")
         return self.pvalues[test]
 
     def _axis(self) -> str:
+        """Return the name in the grid with the most distinct numbers."""
         values = {
             name: {point[name] for point in self.points if isinstance(point[name], int | float)}
             for name in self.points[0]
@@ -255,7 +307,7 @@ class PowerStudy:
 
 
 def wilson(rejected: int, count: int, confidence: float) -> tuple[float, float]:
-    """An interval for a share that keeps its confidence near 0 and 1 too (Wilson, 1927)."""
+    """Return Wilson's interval for a proportion, accurate near 0 and 1 too (Wilson, 1927)."""
     z = NormalDist().inv_cdf((1 + confidence) / 2)
     share, shrink = rejected / count, 1 + z**2 / count
     middle = (share + z**2 / (2 * count)) / shrink
@@ -264,7 +316,7 @@ def wilson(rejected: int, count: int, confidence: float) -> tuple[float, float]:
 
 
 def _made_of(work: Work) -> dict[str, Any]:
-    """What must be the same for two studies to share a folder."""
+    """Return what must be equal for two studies to share a folder."""
     return {
         "crossedge": importlib.import_module("crossedge").__version__,
         "samplers": fingerprint(work.samplers),
@@ -276,6 +328,7 @@ def _made_of(work: Work) -> dict[str, Any]:
 
 
 def _whole(value: SupportsIndex, name: str) -> int:
+    """Return an integer, or raise TypeError or ValueError unless it is at least 1."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name}={value!r} is not an integer: give a whole number")
     if value < 1:

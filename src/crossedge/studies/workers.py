@@ -1,4 +1,4 @@
-"""Who does the work: this process, others on this machine, or a Dask cluster."""
+"""Workers of a power study: this process, others on this machine, or a Dask cluster."""
 
 from __future__ import annotations
 
@@ -11,22 +11,21 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-import torch
-
-from crossedge.interrupts import checkpoint, run_interruptibly
+from crossedge.runtime.interrupts import checkpoint, run_interruptibly
+from crossedge.runtime.threads import single_threaded
 from crossedge.studies.candidates import Candidate, Pair
 from crossedge.studies.folder import Answer
 from crossedge.studies.grid import Cell, Point, seeds
 from crossedge.studies.sampling import Sampler, draw
 
-ATTEMPTS = 3  # with workers that die before any of them has finished a cell
-PATIENCE = 30  # seconds, for a cluster to answer
+MAX_POOL_FAILURES = 3  # give up when so many pools in a row break before they finish a cell
+CLUSTER_TIMEOUT_SECONDS = 30  # for a scheduler to answer, and for its first worker
 Finished = tuple[Cell, Answer]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Work:
-    """All that a worker needs to know to do any cell."""
+    """Everything that a worker needs to compute any cell; call it with a cell."""
 
     samplers: tuple[Sampler, ...]
     candidates: list[Candidate]
@@ -34,7 +33,10 @@ class Work:
     key: int
 
     def __call__(self, cell: Cell) -> Finished:
-        torch.set_num_threads(1)  # workers are many already
+        with single_threaded():  # the parallelism is over workers
+            return cell, self._answer(cell)
+
+    def _answer(self, cell: Cell) -> Answer:
         point = self.points[cell.point]
         answer: Answer = {candidate.name: [] for candidate in self.candidates}
         for repetition in range(cell.first, cell.last):
@@ -45,7 +47,7 @@ class Work:
             for candidate in self.candidates:
                 with _telling(f"test {candidate.name!r}", point):
                     answer[candidate.name].append(candidate.pvalue(pair, seed, point))
-        return cell, answer
+        return answer
 
     def __repr__(self) -> str:
         return "cell of a power study"
@@ -53,7 +55,7 @@ class Work:
 
 @contextmanager
 def _telling(who: str, point: Point) -> Iterator[None]:
-    """Errors say where they come from."""
+    """Add the sampler or test and the point of the grid to errors raised inside."""
     values = ", ".join(f"{name}={value!r}" for name, value in point.items())
     where = f"{who} at {values}" if values else who
     try:
@@ -61,12 +63,12 @@ def _telling(who: str, point: Point) -> Iterator[None]:
     except Exception as error:
         if type(error) in (TypeError, ValueError):
             raise type(error)(f"{where}: {error}") from error
-        error.add_note(f"in {where}")  # others may take more than a message
+        error.add_note(f"in {where}")  # other types may not take just a message
         raise
 
 
 def finished(work: Work, cells: Sequence[Cell], jobs: int, dask: Any) -> Iterator[Finished]:
-    """Every cell once, in the order in which they are done."""
+    """Yield every cell once with its p-values, in the order in which they finish."""
     if not cells:
         return
     if jobs == -1:
@@ -74,22 +76,19 @@ def finished(work: Work, cells: Sequence[Cell], jobs: int, dask: Any) -> Iterato
     if dask is not None:
         yield from _on_cluster(work, cells, dask)
     elif jobs == 1:
-        threads = torch.get_num_threads()
-        try:
-            for cell in cells:
-                yield _alone(work, cell)
-        finally:
-            torch.set_num_threads(threads)
+        for cell in cells:
+            yield _alone(work, cell)
     else:
         yield from _in_processes(work, cells, jobs)
 
 
 def _alone(work: Work, cell: Cell) -> Finished:
+    """Work on a cell in this process, so that Ctrl-C takes effect at once."""
     return run_interruptibly(lambda: work(cell))
 
 
 def _in_processes(work: Work, cells: Sequence[Cell], jobs: int) -> Iterator[Finished]:
-    """What a worker had in hand when it was killed is begun anew by another."""
+    """Work in processes; the unfinished cells of a pool that breaks go to a new pool."""
     joblib = need("joblib", "jobs")
     left, attempts = dict.fromkeys(cells), 0
     while left:
@@ -102,24 +101,25 @@ def _in_processes(work: Work, cells: Sequence[Cell], jobs: int) -> Iterator[Fini
                 yield cell, answer
         except BrokenProcessPool:
             attempts += 1
-            if attempts == ATTEMPTS:
+            if attempts == MAX_POOL_FAILURES:
                 raise ChildProcessError(
-                    f"workers died {ATTEMPTS} times in a row before they had finished anything: "
-                    "is there enough memory? Try fewer jobs"
+                    f"workers died {MAX_POOL_FAILURES} times in a row "
+                    "before they had finished anything: is there enough memory? Try fewer jobs"
                 ) from None
 
 
 def _on_cluster(work: Work, cells: Sequence[Cell], dask: Any) -> Iterator[Finished]:
-    """The scheduler gives the cells of lost workers to others, and new workers their share.
+    """Work on a Dask cluster.
 
-    Not through joblib: on a cluster that has a single core as yet, it would do all the work here.
+    The scheduler reassigns the cells of lost workers, and gives new workers a share. joblib's Dask
+    backend is not used: on a cluster that still has a single core, it does all the work here.
     """
     distributed = need("distributed", "dask", "cluster")
     client, where = dask, "the cluster"
     if isinstance(dask, str):
         where = dask
         try:
-            client = distributed.Client(dask, timeout=PATIENCE, set_as_default=False)
+            client = distributed.Client(dask, timeout=CLUSTER_TIMEOUT_SECONDS, set_as_default=False)
         except (OSError, ValueError):
             raise ConnectionError(
                 f"no Dask scheduler answers at {dask}: start one with `dask scheduler`, "
@@ -128,7 +128,7 @@ def _on_cluster(work: Work, cells: Sequence[Cell], dask: Any) -> Iterator[Finish
     futures = []
     try:
         try:
-            client.wait_for_workers(1, timeout=PATIENCE)
+            client.wait_for_workers(1, timeout=CLUSTER_TIMEOUT_SECONDS)
         except TimeoutError:
             raise ConnectionError(
                 f"no worker is at {where}: start some with `dask worker ADDRESS`"
@@ -152,7 +152,7 @@ def _on_cluster(work: Work, cells: Sequence[Cell], dask: Any) -> Iterator[Finish
 
 
 def need(module: str, purpose: str, extra: str = "studies") -> Any:
-    """An optional package, or one clear line."""
+    """Import an optional package, or raise ModuleNotFoundError that names the extra."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError:
@@ -166,7 +166,7 @@ Advance = Callable[[], None]
 
 @contextmanager
 def progress_bar(shown: bool, total: int, done: int) -> Iterator[Advance]:
-    """In cells; on a terminal only."""
+    """Show a progress bar, on a terminal only; yield a function that counts one cell."""
     if not shown:
         yield lambda: None
         return

@@ -1,4 +1,4 @@
-"""Distances -> pair weights, one family per file."""
+"""Pair weights W from distances, one family per file."""
 
 from crossedge.weights.dense import DenseWeights as DenseWeights
 from crossedge.weights.edge_list import EdgeList as EdgeList

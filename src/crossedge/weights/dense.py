@@ -1,4 +1,4 @@
-"""Pair weights as a full matrix: what smoothed graphs are to the rest of the pipeline."""
+"""Pair weights as a full matrix: the form of smoothed graphs and kernels."""
 
 from __future__ import annotations
 
@@ -6,54 +6,57 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-import torch
+from crossedge.runtime.arrays import fixed
+from crossedge.runtime.types import Array
 
-LEAST, MOST = 1e-60, 1e60  # of the largest entry
+# If the largest entry lies between these, sums of fourth powers are in the range of doubles.
+LEAST_IN_RANGE, MOST_IN_RANGE = 1e-60, 1e60
 
 
 @dataclass(frozen=True, eq=False)
 class DenseWeights:
     """A symmetric matrix W = unit * matrix of pair weights with a zero diagonal."""
 
-    matrix: torch.Tensor  # (n, n), float64
+    matrix: Array  # (n, n), float64
     unit: float = 1.0
 
     @classmethod
-    def in_range(cls, W: torch.Tensor) -> DenseWeights:
-        """Return weights whose sums, and sums of fourth powers, do not leave the range of doubles.
+    def in_range(cls, W: Array) -> DenseWeights:
+        """Return W scaled such that sums of its fourth powers stay in the range of doubles.
 
-        They are W itself unless its entries are very large or very small. A unit is a power of two.
+        The unit is 1 unless entries are very large or very small, and always a power of two.
         """
-        low, high = torch.aminmax(W.detach())
-        largest = max(-float(low), float(high))
-        if largest == 0 or LEAST < largest < MOST:
+        largest = max(-float(fixed(W).min()), float(fixed(W).max()))
+        if largest == 0 or LEAST_IN_RANGE < largest < MOST_IN_RANGE:
             return cls(W)
         unit = math.ldexp(1.0, min(max(math.frexp(largest)[1], -1021), 1023))
         return cls(W / unit, unit)
 
     @property
     def n(self) -> int:
+        """The number of pooled points."""
         return len(self.matrix)
 
     @cached_property
-    def degree(self) -> torch.Tensor:
-        """(n,): the row sums."""
+    def degree(self) -> Array:
+        """The row sums, (n,)."""
         return self.matrix.sum(1)
 
     @cached_property
     def total(self) -> float:
-        """m, the sum of W over all pairs."""
+        """The sum m of the weights over all pairs."""
         return float(self.degree.sum()) / 2
 
     @property
     def step(self) -> float:
-        """Sums of such weights have no common step."""
+        """0: sums of such weights are not multiples of a common step."""
         return 0.0
 
     @property
     def degree_step(self) -> float:
+        """0: differences of degrees are not multiples of a common step."""
         return 0.0
 
-    def dense(self) -> torch.Tensor:
-        """W as an (n, n) tensor."""
+    def dense(self) -> Array:
+        """Return W / unit as an (n, n) matrix."""
         return self.matrix

@@ -1,4 +1,4 @@
-"""Equal points have equal neighbours: merge them."""
+"""Merge equal points, which have equal neighbours, into atoms."""
 
 from __future__ import annotations
 
@@ -6,20 +6,17 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from crossedge.distances import Distances, PointDistances, matrix_distances
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from crossedge.data.distances import Distances, PointDistances, matrix_distances
+from crossedge.runtime.types import Floats, Ints
 
 
 class Distinct(NamedTuple):
-    """Equal points as one."""
+    """The distinct points (atoms) of a sample, and how often each occurs."""
 
-    distances: Distances  # between the distinct points
-    atom: Ints  # (n,): which of them each point is
-    copies: Ints  # (atoms,)
+    distances: Distances  # between the atoms
+    atom: Ints  # (n,): the atom of each point
+    copies: Ints  # (atoms,): the number of points of each atom
 
 
 def distinct(distances: Distances) -> Distinct:
@@ -40,7 +37,7 @@ def distinct(distances: Distances) -> Distinct:
 
 
 def _first_equal_row(matrix: Floats) -> Ints:
-    """For each point the first one at distance 0 whose row is the same, if only itself."""
+    """Return for each point the first point at distance 0 with the same row, perhaps itself."""
     first = np.arange(len(matrix))
     for i, row in enumerate(matrix):
         candidate = int(np.argmax(row == 0))

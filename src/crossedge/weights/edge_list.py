@@ -1,4 +1,4 @@
-"""Sparse pair weights: what a graph on the pooled sample is to the rest of the pipeline."""
+"""Pair weights as a list of edges: the form of classical graphs."""
 
 from __future__ import annotations
 
@@ -6,30 +6,27 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
-import torch
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from crossedge.runtime.types import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
 class EdgeList:
     """A symmetric matrix W of pair weights with few distinct rows and few non-zero entries.
 
-    Equal points have equal neighbours, so a graph lives on atoms, the distinct points. Every pair
-    of points u, v with atoms a < b has W[u, v] = weight of the edge a, b. An edge a, a is for the
-    pairs of points inside the atom.
+    Equal points have equal neighbours, so the edges join atoms, which are the distinct points. A
+    pair of points u, v with atoms a < b has W[u, v] = weight of the edge (a, b). An edge (a, a)
+    stands for the pairs of points inside the atom a.
     """
 
     atom: Ints  # (n,): the atom of each point
-    i: Ints  # (edges,), i <= j, each pair once
+    i: Ints  # (edges,): the ends of the edges, i <= j, each pair once
     j: Ints
     weight: Floats  # (edges,)
 
     @classmethod
     def from_pairs(cls, atom: Ints, i: Ints, j: Ints, weight: Floats) -> EdgeList:
-        """Edges in any direction and order; weights of the same pair add up."""
+        """Build the list from edges in any direction and order, adding weights of equal pairs."""
         low, high = np.minimum(i, j), np.maximum(i, j)
         pair = low * (atom.max() + 1) + high
         order = np.argsort(pair, kind="stable")
@@ -39,25 +36,26 @@ class EdgeList:
 
     @property
     def n(self) -> int:
+        """The number of pooled points."""
         return len(self.atom)
 
     @property
     def unit(self) -> float:
-        """The weights are as they are: sums of them do not leave the range."""
+        """1: the weights of graphs need no scaling to stay in the range of doubles."""
         return 1.0
 
     @cached_property
     def sizes(self) -> Ints:
-        """(atoms,): how many points each atom holds."""
+        """The number of points of each atom, (atoms,)."""
         return np.bincount(self.atom)
 
     @cached_property
     def degree(self) -> Floats:
-        """(atoms,): the sum of W over the row of a point of each atom."""
+        """The row sum of W for a point of each atom, (atoms,)."""
         return self.row_sums(self.weight)
 
     def row_sums(self, weight: Floats, factor: Floats | None = None) -> Floats:
-        """(atoms,): sum over v != u of w[u, v] factor[v], for a point u of each atom."""
+        """Return the sum over v != u of weight[u, v] factor[v] for a point u of each atom."""
         atoms = len(self.sizes)
         factor = np.ones(atoms) if factor is None else factor
         mass = self.sizes * factor
@@ -72,33 +70,33 @@ class EdgeList:
 
     @cached_property
     def total(self) -> float:
-        """m, the sum of W over all pairs."""
+        """The sum m of the weights over all pairs."""
         return float(self.sizes @ self.degree) / 2
 
     @cached_property
     def is_count(self) -> bool:
-        """Whether every atom is a point and every weight a whole number."""
+        """Whether every atom is a single point and every weight an integer."""
         whole = (self.weight == np.rint(self.weight)) & (np.abs(self.weight) < 2**53)
         return len(self.sizes) == self.n and bool(whole.all())
 
     @cached_property
     def step(self) -> float:
-        """Counts of edges are multiples of this; 0 if they have no common step."""
+        """The greatest common divisor of all weights; 0 if they are not integers."""
         if not self.is_count or not len(self.weight):
             return 0.0
         return float(np.gcd.reduce(self.weight.astype(np.int64)))
 
     @cached_property
     def degree_step(self) -> float:
-        """Degrees differ by multiples of this."""
+        """The greatest common divisor of all differences of degrees; 0 if there is none."""
         if not self.is_count:
             return 0.0
         return float(np.gcd.reduce(np.diff(self.degree.astype(np.int64)), initial=0))
 
-    def dense(self) -> torch.Tensor:
-        """W as an (n, n) tensor."""
+    def dense(self) -> Floats:
+        """Return W as an (n, n) matrix."""
         atoms = np.zeros((len(self.sizes), len(self.sizes)))
         atoms[self.i, self.j] = atoms[self.j, self.i] = self.weight
         points = atoms[np.ix_(self.atom, self.atom)]
         np.fill_diagonal(points, 0.0)
-        return torch.from_numpy(points)
+        return points

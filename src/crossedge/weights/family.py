@@ -1,4 +1,4 @@
-"""What every family of weights shares."""
+"""The base class of all weights, and the checks that the families share."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
-import torch
 
-from crossedge.distances import Distances, check_values, distance_matrix
-from crossedge.headroom import check_room
+from crossedge.data.distances import Distances, distance_matrix
+from crossedge.numerics.checks import check_values
+from crossedge.numerics.smoothed import flat
+from crossedge.runtime.arrays import fixed, is_tensor, namespace
+from crossedge.runtime.headroom import check_room
+from crossedge.runtime.threads import has_compiled_loops
+from crossedge.runtime.types import Array
 from crossedge.weights.dense import DenseWeights
 from crossedge.weights.edge_list import EdgeList
 
@@ -20,61 +24,94 @@ Scale = float | Sequence[float] | Literal["median"]
 
 
 class Weights(ABC):
-    """Distances -> pair weights W, symmetric and blind to labels."""
+    """Base class of weights: functions from distances to pair weights W.
+
+    W[i, j] says how strongly the pooled points i and j are neighbours. The matrix is symmetric with
+    a zero diagonal, and depends neither on labels nor on the order of the points. CONTRIBUTING.md
+    shows how to write a new family.
+
+    See Also
+    --------
+    GraphWeights : Base class of graphs with a temperature.
+    KernelWeights : Base class of kernels.
+    """
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """What a person calls these weights."""
+        """The name of these weights in a summary."""
 
     @property
     @abstractmethod
     def default_statistic(self) -> str:
-        """The statistic that belongs to them."""
+        """The statistic of a test that names none: "cross" for graphs, "mmd" for kernels."""
 
     @property
     @abstractmethod
     def is_smooth(self) -> bool:
-        """Whether W has a gradient in the distances."""
+        """Whether W is a differentiable function of the distances."""
 
     @property
     def peak_matrices(self) -> float:
-        """How many (n, n) matrices of doubles a test with these weights holds at its peak."""
+        """The number of (n, n) matrices of doubles that a test holds at its peak of memory."""
         return 6.0
 
     @abstractmethod
     def check_size(self, n: int) -> None:
-        """Whether n points are enough."""
+        """Raise ValueError if n points are too few for these weights."""
 
     @abstractmethod
-    def of_matrices(self, distances: torch.Tensor) -> torch.Tensor:
-        """(..., n, n) distances -> (..., n, n) pair weights, in float64."""
+    def of_matrices(self, distances: Array) -> Array:
+        """Return the (..., n, n) pair weights of (..., n, n) distances in float64, unchecked."""
 
     def pairs(self, distances: Distances) -> PairWeights:
-        """W as the rest of the pipeline takes it."""
+        """Return W of the pooled sample, as a list of edges or as a matrix."""
         self.check_size(distances.n)
         check_room(distances.n, self.peak_matrices)
-        matrix = torch.from_numpy(distance_matrix(distances))
-        return DenseWeights.in_range(self.of_matrices(matrix).detach())
+        return DenseWeights.in_range(self.of_matrices(distance_matrix(distances)))
 
-    def __call__(self, distances: torch.Tensor) -> torch.Tensor:
-        """(..., n, n) distances -> (..., n, n) pair weights W, with a zero diagonal."""
+    def __call__(self, distances: Array) -> Array:
+        """Return the pair weights W of a matrix of distances, or of a batch of matrices.
+
+        Parameters
+        ----------
+        distances : array or tensor
+            (..., n, n) distances, floating point numbers.
+
+        Returns
+        -------
+        array or tensor
+            (..., n, n) pair weights of the same type as the distances. Tensors of smooth weights
+            are differentiable.
+
+        Raises
+        ------
+        TypeError
+            If `distances` is not an array or tensor of floating point numbers.
+        ValueError
+            If the matrices are not square, have invalid entries or too few points.
+        MemoryError
+            If the computation needs more memory than is free.
+        """
         self.check_distances(distances)
-        if not distances.numel():
+        if 0 in distances.shape:
             return distances * 0.0
-        if distances.is_cpu:
+        if has_compiled_loops(distances):
             check_room(distances.shape[-1], self.peak_matrices)
-        if distances.dtype == torch.float64:
+        xp = namespace(distances)
+        if distances.dtype == xp.float64:
             return self.of_matrices(distances)
-        # the one device of torch that has no float64
+        if not is_tensor(distances):
+            return self.of_matrices(distances.astype(np.float64)).astype(distances.dtype)
+        # MPS is the one device of torch that has no float64
         device = "cpu" if distances.device.type == "mps" else distances.device
-        return self.of_matrices(distances.to(device, torch.float64)).to(distances)
+        return self.of_matrices(distances.to(device, xp.float64)).to(distances)
 
-    def check_distances(self, distances: torch.Tensor) -> None:
-        if not isinstance(distances, torch.Tensor):
+    def check_distances(self, distances: Array) -> None:
+        """Raise TypeError or ValueError unless these are square matrices of valid distances."""
+        if not is_tensor(distances) and not isinstance(distances, np.ndarray):
             raise TypeError(
-                f"distances is of type {type(distances).__name__}: give a tensor, "
-                "as with torch.as_tensor"
+                f"distances is of type {type(distances).__name__}: give an array or a tensor"
             )
         if distances.ndim < 2 or distances.shape[-1] != distances.shape[-2]:
             raise ValueError(
@@ -83,32 +120,37 @@ class Weights(ABC):
         n = distances.shape[-1]
         if n < 2:
             raise ValueError(f"distances has {n} points: give at least 2")
-        if not distances.is_floating_point():
+        if not namespace(distances).isdtype(distances.dtype, "real floating"):
             raise TypeError(f"distances is {distances.dtype}: give floating point numbers")
         self.check_values(distances)
         self.check_size(n)
 
-    def check_values(self, distances: torch.Tensor) -> None:
-        """Whether they can be distances, unless whoever reads them first sees to that."""
+    def check_values(self, distances: Array) -> None:
+        """Raise ValueError unless all distances are finite and non-negative.
+
+        Families whose loops notice invalid entries by themselves may leave the check to these.
+        """
         check_values(distances)
 
 
 def check_scale(scale: object, name: str, *, zero: bool) -> Any:
-    """One number, several as a tuple, or "median"; above 0, or at least 0."""
+    """Return a temperature or bandwidth as a number, a tuple of numbers, or "median".
+
+    Raise TypeError or ValueError unless every number is positive, or non-negative if `zero`.
+    """
     if isinstance(scale, str):
         if scale != "median":
             raise ValueError(f"{name}={scale!r} is unknown: give a number or 'median'")
         return scale
     _check_no_gradient(scale, name)
-    if isinstance(scale, np.ndarray | np.generic | torch.Tensor):
-        scale = scale.tolist()
+    if isinstance(scale, np.ndarray | np.generic) or is_tensor(scale):
+        scale = scale.tolist()  # type: ignore[attr-defined]
     values: tuple[Any, ...] = (scale,)
     if isinstance(scale, Sequence):
         for value in scale:
             _check_no_gradient(value, name)
         scale = values = tuple(
-            value.item() if isinstance(value, torch.Tensor) and not value.ndim else value
-            for value in scale
+            value.item() if is_tensor(value) and not value.ndim else value for value in scale
         )
     for value in values:
         if isinstance(value, bool) or not isinstance(value, Real):
@@ -125,7 +167,7 @@ def check_scale(scale: object, name: str, *, zero: bool) -> Any:
 
 
 def _check_no_gradient(scale: object, name: str) -> None:
-    if isinstance(scale, torch.Tensor) and scale.requires_grad:
+    if is_tensor(scale) and scale.requires_grad:  # type: ignore[attr-defined]
         raise ValueError(
             f"{name} is a tensor that requires a gradient, and weights have none in it: "
             f"give {name}.detach()"
@@ -133,48 +175,45 @@ def _check_no_gradient(scale: object, name: str) -> None:
 
 
 def show_scale(scale: Scale, one: str, several: str) -> str:
-    """In words."""
+    """Return the scale in words: `one` or `several` is the noun before the numbers."""
     if isinstance(scale, tuple):
         return f"{several} " + ", ".join(f"{value:g}" for value in scale)
     return f"{one} {scale}" if isinstance(scale, str) else f"{one} {scale:g}"
 
 
-def median_distances(distances: torch.Tensor) -> list[float]:
-    """For each of (..., n, n) matrices, as if they stood in a row."""
-    return [_median_distance(matrix) for matrix in flat(distances.detach())]
+def median_distances(distances: Array) -> list[float]:
+    """Return the median distance of each of (..., n, n) matrices, in a flat list.
 
-
-def flat(matrices: Any) -> Any:
-    """(..., n, n) -> (batch, n, n), a tensor or an array."""
-    return matrices[None] if matrices.ndim == 2 else matrices.reshape(-1, *matrices.shape[-2:])
-
-
-def _median_distance(distances: torch.Tensor) -> float:
-    """Of an (n, n) matrix off the diagonal; where that is 0, of those that are not.
-
-    Derivatives take it as given.
+    It is the median of the distances off the diagonal; if that is 0, of the distances above 0.
+    Derivatives treat it as a constant.
     """
-    n = len(distances)
-    above = torch.ones(n, n, dtype=torch.bool, device=distances.device).triu_(1)
+    return [_median_distance(matrix) for matrix in flat(fixed(distances))]
+
+
+def _median_distance(distances: Array) -> float:
+    above = namespace(distances).triu(distances == distances, k=1)
     between = distances[above] / 2 + distances.mT[above] / 2
     median = _median(between)
     return median if median > 0 else _median(between[between > 0])
 
 
-def _median(values: torch.Tensor) -> float:
-    """0 of none. The two halves are taken first: their sum might overflow."""
-    count = len(values)
-    if not count:
+def _median(values: Array) -> float:
+    """Return the median; 0 if there are no values. Halves are added, since sums may overflow."""
+    if not len(values):
         return 0.0
-    low, high = (float(values.kthvalue(k).values) for k in ((count + 1) // 2, count // 2 + 1))
-    return low / 2 + high / 2
+    middle = [(len(values) - 1) // 2, len(values) // 2]
+    if is_tensor(values):
+        low, high = (float(values.kthvalue(place + 1).values) for place in middle)
+    else:
+        low, high = np.partition(values, middle)[middle]
+    return float(low / 2 + high / 2)
 
 
-ANY = "give ce.SpanningTree(), ce.NearestNeighbours(k) or a kernel, as ce.GaussianKernel()"
+WEIGHTS_HINT = "give ce.SpanningTree(), ce.NearestNeighbours(k) or a kernel, as ce.GaussianKernel()"
 
 
-def check_weights(weights: object, known: str = ANY) -> Weights:
-    """An instance of a family, or one clear line."""
+def check_weights(weights: object, known: str = WEIGHTS_HINT) -> Weights:
+    """Return the weights, or raise TypeError unless they are an instance of a family."""
     if weights is None:
         raise TypeError(f"weights is missing: {known}")
     if isinstance(weights, type):

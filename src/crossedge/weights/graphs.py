@@ -1,4 +1,4 @@
-"""What neighbourhood graphs share: a temperature."""
+"""The base class of neighbourhood graphs: classical at temperature 0, smoothed above it."""
 
 from __future__ import annotations
 
@@ -7,33 +7,44 @@ from collections.abc import Sequence
 from math import prod
 
 import numpy as np
-import torch
 
-from crossedge.distances import Distances, distance_matrix, matrix_distances
-from crossedge.headroom import check_room
-from crossedge.threads import has_compiled_loops
+from crossedge.data.distances import Distances, distance_matrix, matrix_distances
+from crossedge.numerics.smoothed import Recipe, flat
+from crossedge.runtime.arrays import fixed, is_tensor, namespace, to_tensor
+from crossedge.runtime.headroom import check_room
+from crossedge.runtime.threads import has_compiled_loops
+from crossedge.runtime.types import Array, Floats, Ints
 from crossedge.weights.dense import DenseWeights
-from crossedge.weights.edge_list import EdgeList, Floats, Ints
+from crossedge.weights.edge_list import EdgeList
 from crossedge.weights.family import (
     PairWeights,
     Scale,
     Weights,
     check_scale,
     check_weights,
-    flat,
     median_distances,
     show_scale,
 )
+from crossedge.weights.smoothed import smoothed
 
-WHOLE = 1e-9
-MOST_EDGES = 100  # a point, as a list
+WHOLE_TOLERANCE = 1e-9  # weights this close to an integer differ from it by rounding only
+MOST_EDGES_PER_POINT = 100  # a graph with more edges than this is kept as a matrix
 
 
 class GraphWeights(Weights):
-    """W as a graph on the pooled sample.
+    """Base class of weights that are a graph on the pooled sample.
 
-    At temperature 0 the classical graph; above it the marginals of the paper's Gibbs measure,
-    eq. (2), as differentiable functions of the distances.
+    At temperature 0, W is the classical graph. Above 0, W holds the marginals of the paper's Gibbs
+    measure, eq. (2), as differentiable functions of the distances.
+
+    Attributes
+    ----------
+    temperature : float, tuple of floats, or "median"
+        The temperature; for several, W is the mean of their weights.
+
+    See Also
+    --------
+    SpanningTree, NearestNeighbours : The graphs.
     """
 
     temperature: Scale
@@ -48,6 +59,7 @@ class GraphWeights(Weights):
 
     @property
     def is_smooth(self) -> bool:
+        """Whether any temperature is above 0, so that W is differentiable."""
         values = self.temperature if isinstance(self.temperature, tuple) else (self.temperature,)
         return any(value != 0 for value in values)
 
@@ -58,20 +70,20 @@ class GraphWeights(Weights):
 
     @abstractmethod
     def classical_edges(self, distances: Distances) -> EdgeList:
-        """W at temperature 0 as a list of edges, without ever forming an n x n matrix."""
+        """Return W at temperature 0 as a list of edges, without an n x n matrix where possible."""
 
     @abstractmethod
-    def smoothed(self, distances: torch.Tensor, temperatures: Sequence[float]) -> torch.Tensor:
-        """W at temperatures above 0, one for each of (..., n, n) distances, in float64."""
+    def recipe(self, distances: Array, temperatures: Sequence[float]) -> Recipe:
+        """Return how to compute W of (..., n, n) distances, with a temperature for each matrix."""
 
     @abstractmethod
-    def draw(self, distances: torch.Tensor, temperature: float, rng: np.random.Generator) -> Ints:
-        """(m, 2): the edges of a random neighbourhood, for (n, n) distances in float64."""
+    def draw(self, distances: Array, temperature: float, rng: np.random.Generator) -> Ints:
+        """Return the (m, 2) edges of a random graph, for (n, n) distances in float64."""
 
-    def temperatures(self, distances: torch.Tensor) -> list[list[float]]:
-        """In numbers, each of them for each of (..., n, n) distances.
+    def temperatures(self, distances: Array) -> list[list[float]]:
+        """Return, for each temperature, a list of its values for each of (..., n, n) distances.
 
-        The median is that of distances off the diagonal.
+        "median" is the median of the distances off the diagonal of each matrix.
         """
         if self.temperature == "median":
             return [median_distances(distances)]
@@ -79,13 +91,13 @@ class GraphWeights(Weights):
         values = self.temperature if isinstance(self.temperature, tuple) else (self.temperature,)
         return [[float(value)] * batch for value in values]
 
-    def check_values(self, distances: torch.Tensor) -> None:
+    def check_values(self, distances: Array) -> None:
         if not (self._is_warm and has_compiled_loops(distances)):
             super().check_values(distances)
 
     @property
     def _is_warm(self) -> bool:
-        """Whether smoothed weights are the first to read the distances, as they come."""
+        """Whether compiled loops of smoothed weights are the first to read the distances."""
         return isinstance(self.temperature, float | int) and self.temperature > 0
 
     def pairs(self, distances: Distances) -> PairWeights:
@@ -96,51 +108,56 @@ class GraphWeights(Weights):
         return as_edges_if_whole(self.marginals(distance_matrix(distances)))
 
     def marginals(self, matrix: Floats) -> Floats:
-        """W of one matrix of distances, without a gradient."""
-        weights: Floats = self.of_matrices(torch.from_numpy(matrix)).detach().numpy()
+        """Return W of one matrix of distances, without a gradient."""
+        weights: Floats = self.of_matrices(matrix)
         return weights
 
-    def of_matrices(self, distances: torch.Tensor) -> torch.Tensor:
+    def of_matrices(self, distances: Array) -> Array:
         parts = [self._at(level, distances) for level in self.temperatures(distances)]
-        return parts[0] if len(parts) == 1 else torch.stack(parts).mean(0)
+        return parts[0] if len(parts) == 1 else namespace(distances).stack(parts).mean(0)
 
-    def _at(self, temperatures: Sequence[float], distances: torch.Tensor) -> torch.Tensor:
+    def _at(self, temperatures: Sequence[float], distances: Array) -> Array:
         if min(temperatures) > 0:
-            return self.smoothed(distances, temperatures)
+            return smoothed(distances, self.recipe(distances, temperatures))
         if max(temperatures) == 0:
-            # a median of 0: all points are in one place, and the gradient is 0
+            # a median of 0 means that all points are equal: the gradient is 0
             return self._classical(distances) + (0 * distances if self.is_smooth else 0.0)
-        # medians, some of them 0
+        # some medians of a batch are 0: one matrix at a time
         each = zip(temperatures, flat(distances), strict=True)
         parts = [self._at([temperature], matrix) for temperature, matrix in each]
-        return torch.stack(parts).reshape(distances.shape)
+        return namespace(distances).stack(parts).reshape(distances.shape)
 
-    def _classical(self, distances: torch.Tensor) -> torch.Tensor:
-        if not has_compiled_loops(distances):  # the twins of smoothed weights include their limit
-            return self.smoothed(distances.detach(), [0.0] * prod(distances.shape[:-2]))
-        matrices = flat(distances.detach()).numpy()
+    def _classical(self, distances: Array) -> Array:
+        given = fixed(distances)
+        if not has_compiled_loops(given):  # the torch code of smoothed weights serves 0 as well
+            return smoothed(given, self.recipe(given, [0.0] * prod(given.shape[:-2])))
+        matrices = flat(given.numpy() if is_tensor(given) else given)
         graphs = [self.classical_edges(matrix_distances(matrix)).dense() for matrix in matrices]
-        return torch.stack(graphs).reshape(distances.shape)
+        found = np.stack(graphs).reshape(distances.shape)
+        return to_tensor(found) if is_tensor(given) else found
 
 
 def as_edges_if_whole(W: Floats) -> PairWeights:
-    """A list of edges where it is so cold that weights are whole numbers, but for rounding.
+    """Return a list of edges if all weights are integers up to rounding, as at low temperature.
 
-    The statistic then moves in steps, which smooth laws must know.
+    The statistic then moves in steps, which smooth laws must take into account.
     """
     n = len(W)
-    few = W[:: max(n // 8, 1)]  # which tell most of the time
-    if not np.abs(few - np.rint(few)).max() <= WHOLE:
-        return DenseWeights(torch.from_numpy(W))
+    few = W[:: max(n // 8, 1)]  # a few rows decide most cases quickly
+    if not np.abs(few - np.rint(few)).max() <= WHOLE_TOLERANCE:
+        return DenseWeights(W)
     whole = np.rint(W)
-    if not np.abs(W - whole).max() <= WHOLE or np.count_nonzero(whole) > MOST_EDGES * n:
-        return DenseWeights(torch.from_numpy(W))
+    if (
+        not np.abs(W - whole).max() <= WHOLE_TOLERANCE
+        or np.count_nonzero(whole) > MOST_EDGES_PER_POINT * n
+    ):
+        return DenseWeights(W)
     i, j = np.nonzero(np.triu(whole))
     return EdgeList(np.arange(n), i, j, whole[i, j])
 
 
 def check_graph(weights: object) -> GraphWeights:
-    """An instance of a family of graphs, or one clear line."""
+    """Return the weights, or raise TypeError unless they are an instance of a graph."""
     known = "give ce.SpanningTree() or ce.NearestNeighbours(k)"
     if not isinstance(check_weights(weights, known), GraphWeights):
         raise TypeError(f"weights is {weights!r}, which is no graph: {known}")

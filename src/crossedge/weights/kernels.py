@@ -1,7 +1,7 @@
-"""Kernel matrices as weights: the maximum mean discrepancy and the energy distance.
+"""Kernel matrices as weights, for the maximum mean discrepancy and the energy distance.
 
-They differ from graphs in nothing but W, so the same null serves them. The diagonal of W is zero:
-the unbiased estimate has no use for it, and that of the energy kernel is 0 anyway.
+Kernel tests differ from graph tests in W only, so the same nulls serve them. The diagonal of W is
+zero: the unbiased estimate does not use it, and for the energy kernel it is 0 anyway.
 """
 
 from __future__ import annotations
@@ -10,15 +10,26 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from math import prod
 
-import torch
+import numpy as np
 
+from crossedge.runtime.arrays import clear_diagonal, constants, namespace
+from crossedge.runtime.types import Array
 from crossedge.weights.family import Scale, Weights, check_scale, median_distances, show_scale
 
-FAR = 1e150  # bandwidths, where every kernel has vanished and squares are still finite
+# Distances are cut off at this many bandwidths: every kernel has vanished there, and the square of
+# the ratio is still finite.
+LARGEST_RATIO = 1e150
 
 
 class KernelWeights(Weights):
-    """W = k(distance), for which "mmd" is the unbiased estimate of the squared MMD."""
+    """Base class of weights that are a kernel: W[i, j] is a function of the distance of i and j.
+
+    The default statistic "mmd" is the unbiased estimate of the squared MMD.
+
+    See Also
+    --------
+    GaussianKernel, LaplaceKernel, InverseMultiquadricKernel, EnergyKernel : The kernels.
+    """
 
     @property
     def default_statistic(self) -> str:
@@ -29,11 +40,11 @@ class KernelWeights(Weights):
         return True
 
     def check_size(self, n: int) -> None:
-        """Two points are enough."""
+        """Accept any n: two points are enough."""
 
 
 class BandwidthKernel(KernelWeights):
-    """A function of distance / bandwidth, or the mean of such functions."""
+    """Base class of kernels that are a function of distance / bandwidth, or a mean of these."""
 
     bandwidth: Scale
 
@@ -43,46 +54,64 @@ class BandwidthKernel(KernelWeights):
     @property
     @abstractmethod
     def title(self) -> str:
-        """Its name without the bandwidth."""
+        """The name of the kernel without its bandwidth."""
 
     @abstractmethod
-    def profile(self, ratio: torch.Tensor) -> torch.Tensor:
-        """The kernel as a function of distance / bandwidth."""
+    def profile(self, ratio: Array) -> Array:
+        """Return the kernel as a function of distance / bandwidth."""
 
     @property
     def name(self) -> str:
         return f"{self.title} kernel ({show_scale(self.bandwidth, 'bandwidth', 'bandwidths')})"
 
-    def of_matrices(self, distances: torch.Tensor) -> torch.Tensor:
+    def of_matrices(self, distances: Array) -> Array:
         if self.bandwidth == "median":
             levels = [[median or 1.0 for median in median_distances(distances)]]
         elif isinstance(self.bandwidth, tuple):
             levels = [[float(h)] for h in self.bandwidth]
         else:
             levels = [[float(self.bandwidth)]]  # type: ignore[arg-type]
-        total = torch.zeros_like(distances)
+        xp, batch = namespace(distances), distances.shape[:-2]
+        total = 0.0
         for level in levels:
-            h = torch.tensor(level, dtype=distances.dtype, device=distances.device)
-            h = h.expand(prod(distances.shape[:-2])).reshape(*distances.shape[:-2], 1, 1)
-            total = total + self.profile((distances / h).clamp(max=FAR))
+            each = level * prod(batch) if len(level) == 1 else level
+            h = constants(each, distances).reshape(*batch, 1, 1)
+            total = total + self.profile(xp.clip(distances / h, max=LARGEST_RATIO))
         return _symmetric_without_diagonal(total / len(levels))
 
 
 @dataclass(frozen=True)
 class GaussianKernel(BandwidthKernel):
-    """exp(-d^2 / (2 h^2)), for the maximum mean discrepancy (Gretton and co-authors, 2012).
+    """The Gaussian kernel exp(-d^2 / (2 h^2)), for the maximum mean discrepancy (MMD) [1]_.
 
     Parameters
     ----------
-    bandwidth : float, sequence of floats, or "median"
-        h; for several, the mean of the kernels. "median": the median distance between pooled
-        points (where that is 0, between those that differ), which derivatives take as given.
+    bandwidth : float, sequence of floats, or "median", optional
+        The bandwidth h; for several, W is the mean of their kernels. "median" is the median
+        distance between pooled points (if that is 0, between points that differ), which
+        derivatives treat as a constant.
+
+    Raises
+    ------
+    TypeError
+        If a bandwidth is not a real number.
+    ValueError
+        If a bandwidth is not positive, or requires a gradient.
+
+    See Also
+    --------
+    LaplaceKernel, InverseMultiquadricKernel, EnergyKernel : Other kernels.
 
     Notes
     -----
-    Statistic "mmd" is the unbiased estimate of MMD squared, which may be negative: with the mean of
-    the kernel over distinct pairs inside x, inside y and between them, xx + yy - 2 xy. A sample of
-    one point has no such pairs: its mean is left out, and the estimate has a bias then.
+    The statistic "mmd" is the unbiased estimate xx + yy - 2 xy of the squared MMD, with the means
+    of the kernel over distinct pairs inside x, inside y and between them. It may be negative. A
+    sample of one point has no distinct pairs: its mean is left out, which makes a bias.
+
+    References
+    ----------
+    .. [1] A. Gretton and co-authors, "A kernel two-sample test", Journal of Machine Learning
+       Research, 2012.
 
     Examples
     --------
@@ -104,18 +133,29 @@ class GaussianKernel(BandwidthKernel):
     def title(self) -> str:
         return "Gaussian"
 
-    def profile(self, ratio: torch.Tensor) -> torch.Tensor:
-        return torch.exp(-(ratio**2) / 2)
+    def profile(self, ratio: Array) -> Array:
+        return namespace(ratio).exp(-(ratio**2) / 2)
 
 
 @dataclass(frozen=True)
 class LaplaceKernel(BandwidthKernel):
-    """exp(-d / h); with distance=1, the product over coordinates.
+    """The Laplace kernel exp(-d / h), a product over coordinates with distance=1.
 
     Parameters
     ----------
-    bandwidth : float, sequence of floats, or "median"
-        As for the Gaussian kernel.
+    bandwidth : float, sequence of floats, or "median", optional
+        The bandwidth h, as for `GaussianKernel`.
+
+    Raises
+    ------
+    TypeError
+        If a bandwidth is not a real number.
+    ValueError
+        If a bandwidth is not positive, or requires a gradient.
+
+    See Also
+    --------
+    GaussianKernel : A kernel that falls off faster.
     """
 
     bandwidth: Scale = "median"
@@ -124,18 +164,29 @@ class LaplaceKernel(BandwidthKernel):
     def title(self) -> str:
         return "Laplace"
 
-    def profile(self, ratio: torch.Tensor) -> torch.Tensor:
-        return torch.exp(-ratio)
+    def profile(self, ratio: Array) -> Array:
+        return namespace(ratio).exp(-ratio)
 
 
 @dataclass(frozen=True)
 class InverseMultiquadricKernel(BandwidthKernel):
-    """1 / sqrt(1 + d^2 / h^2), which falls off slowly.
+    """The inverse multiquadric kernel 1 / sqrt(1 + d^2 / h^2), which falls off slowly.
 
     Parameters
     ----------
-    bandwidth : float, sequence of floats, or "median"
-        As for the Gaussian kernel.
+    bandwidth : float, sequence of floats, or "median", optional
+        The bandwidth h, as for `GaussianKernel`.
+
+    Raises
+    ------
+    TypeError
+        If a bandwidth is not a real number.
+    ValueError
+        If a bandwidth is not positive, or requires a gradient.
+
+    See Also
+    --------
+    GaussianKernel : A kernel that falls off faster.
     """
 
     bandwidth: Scale = "median"
@@ -144,19 +195,30 @@ class InverseMultiquadricKernel(BandwidthKernel):
     def title(self) -> str:
         return "inverse multiquadric"
 
-    def profile(self, ratio: torch.Tensor) -> torch.Tensor:
-        return torch.rsqrt(1 + ratio**2)
+    def profile(self, ratio: Array) -> Array:
+        return 1 / namespace(ratio).sqrt(1 + ratio**2)
 
 
 @dataclass(frozen=True)
 class EnergyKernel(KernelWeights):
-    """Minus the distances, for the energy distance (Szekely and Rizzo, 2004).
+    """The energy kernel, minus the distance, for the energy distance [1]_.
+
+    See Also
+    --------
+    GaussianKernel : A kernel with a bandwidth.
 
     Notes
     -----
-    Statistic "energy" is 2 E|X - Y| - E|X - X'| - E|Y - Y'| with means over all pairs, a point and
-    itself among them: the squared energy distance between the two samples, never negative, the
-    square of `scipy.stats.energy_distance` in one dimension. "mmd" leaves such pairs out: unbiased.
+    The statistic "energy" is 2 E|X - Y| - E|X - X'| - E|Y - Y'|, with means over all pairs,
+    including those of a point and itself. This is the squared energy distance between the two
+    samples, which is never negative; in one dimension it is the square of
+    `scipy.stats.energy_distance`. The statistic "mmd" excludes pairs of a point and itself, and is
+    unbiased.
+
+    References
+    ----------
+    .. [1] G. Szekely and M. Rizzo, "Testing for equal distributions in high dimension", InterStat,
+       2004.
 
     Examples
     --------
@@ -174,10 +236,12 @@ class EnergyKernel(KernelWeights):
     def default_statistic(self) -> str:
         return "energy"
 
-    def of_matrices(self, distances: torch.Tensor) -> torch.Tensor:
+    def of_matrices(self, distances: Array) -> Array:
         return _symmetric_without_diagonal(-distances)
 
 
-def _symmetric_without_diagonal(matrices: torch.Tensor) -> torch.Tensor:
-    off = 1 - torch.eye(matrices.shape[-1], dtype=matrices.dtype, device=matrices.device)
-    return (matrices / 2 + matrices.mT / 2) * off  # halves first: their sum might overflow
+def _symmetric_without_diagonal(matrices: Array) -> Array:
+    symmetric = matrices / 2 + matrices.mT / 2  # halves first, since the sum may overflow
+    if symmetric.ndim == 2:
+        return clear_diagonal(symmetric)
+    return symmetric * constants(1 - np.eye(matrices.shape[-1]), matrices)

@@ -1,4 +1,4 @@
-"""The neighbourhood of Schilling and Henze: every point is joined to its k nearest."""
+"""The k nearest neighbours of every point, as in the tests of Schilling and Henze."""
 
 from __future__ import annotations
 
@@ -7,45 +7,69 @@ from dataclasses import dataclass
 from numbers import Integral
 
 import numpy as np
-import torch
 
-from crossedge.distances import Distances, PointDistances, matrix_distances, rows_of
-from crossedge.numerics.plain_graphs import SMALL, nearest_in_rows, softmax_weights
+from crossedge.data.distances import Distances, PointDistances, matrix_distances, rows_of
+from crossedge.numerics import SMALL
+from crossedge.numerics.neighbours.plain import nearest_in_rows, softmax_weights
+from crossedge.numerics.smoothed import Recipe, neighbours_recipe
+from crossedge.runtime.types import Array, Floats, Ints
 from crossedge.weights.distinct import distinct
-from crossedge.weights.edge_list import EdgeList, Floats, Ints
+from crossedge.weights.edge_list import EdgeList
 from crossedge.weights.family import Scale
 from crossedge.weights.graphs import GraphWeights
-from crossedge.weights.smoothed import smoothed_neighbours
 
 
 @dataclass(frozen=True)
 class NearestNeighbours(GraphWeights):
-    """The k nearest neighbours: W[i, j] counts i among j's and j among i's, and m = k n.
+    """The k nearest neighbours of every point, with m = k n edges.
 
-    Where distances tie, W is the average over all equally near sets of neighbours, which is the
-    limit of the smoothed neighbourhood as its temperature falls to 0.
+    W[i, j] is 1 if one of i and j is among the k nearest neighbours of the other, and 2 if each is.
+    With the statistic "cross" this is the test of Schilling [1]_ and Henze [2]_. Where distances
+    tie, W is the average over all equally near sets of neighbours, which is the limit of the
+    smoothed weights as their temperature falls to 0.
 
     Parameters
     ----------
-    k : int
-        How many neighbours, from 1 to n - 1.
-    temperature : float, sequence of floats, or "median"
-        0 for the classical neighbourhood. Above 0, each point has a random set of k neighbours,
-        drawn with probability proportional to exp(-total distance / temperature), and W[i, j] is
-        the probability of j being one of i's plus that of i being one of j's; differentiable.
-        For several temperatures, the mean of their weights; for "median", the median distance,
-        which derivatives take as given.
+    k : int, optional
+        The number of neighbours, from 1 to n - 1.
+    temperature : float, sequence of floats, or "median", optional
+        0 for the classical graph. Above 0, each point has a random set of k neighbours, drawn with
+        probability proportional to exp(-total distance / temperature) [3]_. W[i, j] is the
+        probability that j is a neighbour of i plus the probability that i is a neighbour of j, and
+        W is differentiable. For several temperatures, W is the mean of their weights. "median" is
+        the median distance, which derivatives treat as a constant.
+
+    Raises
+    ------
+    TypeError
+        If k is not an integer, or a temperature is not a real number.
+    ValueError
+        If k is below 1, or if a temperature is negative or requires a gradient.
+
+    See Also
+    --------
+    SpanningTree : The minimum spanning tree.
+    sample_edges : Draw random neighbours.
+
+    References
+    ----------
+    .. [1] M. Schilling, "Multivariate two-sample tests based on nearest neighbors", Journal of the
+       American Statistical Association, 1986.
+    .. [2] N. Henze, "A multivariate two-sample test based on the number of nearest neighbor type
+       coincidences", Annals of Statistics, 1988.
+    .. [3] J. Djolonga and A. Krause, "Learning implicit generative models using differentiable
+       graph tests", 2017.
 
     Examples
     --------
-    >>> import torch
+    >>> import numpy as np
     >>> import crossedge as ce
-    >>> line = torch.tensor([[0.0], [1.0], [2.0], [4.0]])
-    >>> ce.NearestNeighbours(k=1)(torch.cdist(line, line))
-    tensor([[0.0000, 1.5000, 0.0000, 0.0000],
-            [1.5000, 0.0000, 1.5000, 0.0000],
-            [0.0000, 1.5000, 0.0000, 1.0000],
-            [0.0000, 0.0000, 1.0000, 0.0000]])
+    >>> line = np.array([0.0, 1.0, 2.0, 4.0])
+    >>> ce.NearestNeighbours(k=1)(np.abs(line[:, None] - line))
+    array([[0. , 1.5, 0. , 0. ],
+           [1.5, 0. , 1.5, 0. ],
+           [0. , 1.5, 0. , 1. ],
+           [0. , 0. , 1. , 0. ]])
     """
 
     k: int = 1
@@ -72,34 +96,34 @@ class NearestNeighbours(GraphWeights):
     def marginals(self, matrix: Floats) -> Floats:
         if self.k > 1:
             return super().marginals(matrix)
-        levels = [level for (level,) in self.temperatures(torch.from_numpy(matrix))]
+        levels = [level for (level,) in self.temperatures(matrix)]
         total = np.zeros_like(matrix)
         for level in levels:
             if level > 0:
                 total += softmax_weights(matrix, level)
             else:
-                total += self.classical_edges(matrix_distances(matrix)).dense().numpy()
+                total += self.classical_edges(matrix_distances(matrix)).dense()
         total /= len(levels)
         return total
 
-    def smoothed(self, distances: torch.Tensor, temperatures: Sequence[float]) -> torch.Tensor:
-        return smoothed_neighbours(distances, self.k, temperatures)
+    def recipe(self, distances: Array, temperatures: Sequence[float]) -> Recipe:
+        return neighbours_recipe(distances, self.k, temperatures)
 
-    def draw(self, distances: torch.Tensor, temperature: float, rng: np.random.Generator) -> Ints:
-        from crossedge.numerics.cardinality import draw_neighbours
-        from crossedge.numerics.neighbour_marginals import neighbour_model
+    def draw(self, distances: Floats, temperature: float, rng: np.random.Generator) -> Ints:
+        from crossedge.numerics.neighbours.cardinality import draw_neighbours
+        from crossedge.numerics.neighbours.marginals import neighbour_model
 
-        found = neighbour_model(distances.numpy(), self.k, temperature, np.empty(distances.shape))
+        found = neighbour_model(distances, self.k, temperature, np.empty(distances.shape))
         uniforms = rng.random(distances.shape)
         return draw_neighbours(found.distances, found.decay, found.kth, self.k, uniforms)
 
     def classical_edges(self, distances: Distances) -> EdgeList:
         between, atom, copies = distinct(distances)
         if isinstance(between, PointDistances) and between.n > SMALL:
-            from crossedge.numerics.nearest_neighbours import neighbours_of_points
+            from crossedge.numerics.neighbours.nearest import neighbours_of_points
 
             i, j, weight = neighbours_of_points(between.points, self.k, between.p, copies)
         else:
             i, j, weight = nearest_in_rows(rows_of(between), self.k, copies)
-        # copies of a point are neighbours of each other, both ways
+        # i == j stands for the copies of one point, which are neighbours of each other both ways
         return EdgeList.from_pairs(atom, i, j, np.where(i == j, 2 * weight, weight))

@@ -1,4 +1,4 @@
-"""Friedman and Rafsky's neighbourhood: the minimum spanning tree of the pooled sample."""
+"""The minimum spanning tree of the pooled sample, as in the test of Friedman and Rafsky."""
 
 from __future__ import annotations
 
@@ -6,44 +6,64 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
-from crossedge.distances import Distances, PointDistances, distance_matrix
-from crossedge.numerics.plain_graphs import SMALL
-from crossedge.numerics.tied_trees import spanning_tree_of_matrix
-from crossedge.randomness import random_key
+from crossedge.data.distances import Distances, PointDistances, distance_matrix
+from crossedge.numerics import SMALL
+from crossedge.numerics.smoothed import Recipe, tree_recipe
+from crossedge.numerics.trees.tied import spanning_tree_of_matrix
+from crossedge.runtime.randomness import random_key
+from crossedge.runtime.types import Array, Floats, Ints
 from crossedge.weights.distinct import distinct
-from crossedge.weights.edge_list import EdgeList, Ints
+from crossedge.weights.edge_list import EdgeList
 from crossedge.weights.family import Scale
 from crossedge.weights.graphs import GraphWeights
-from crossedge.weights.smoothed import smoothed_tree
 
 
 @dataclass(frozen=True)
 class SpanningTree(GraphWeights):
-    """The minimum spanning tree: W[i, j] is 1 on its edges, and m = n - 1.
+    """The minimum spanning tree: W[i, j] is 1 on its edges, and their number is m = n - 1.
 
-    Where distances tie, W is the average over all minimum spanning trees, which is the limit of
-    the smoothed tree as its temperature falls to 0.
+    With the statistic "cross" this is the test of Friedman and Rafsky [1]_. Where distances tie, W
+    is the average over all minimum spanning trees, which is the limit of the smoothed tree as its
+    temperature falls to 0.
 
     Parameters
     ----------
-    temperature : float, sequence of floats, or "median"
-        0 for the classical tree. Above 0, W[i, j] is the probability of the edge in a random tree,
-        drawn with probability proportional to exp(-length / temperature); differentiable.
-        For several temperatures, the mean of their weights; for "median", the median distance,
-        which derivatives take as given.
+    temperature : float, sequence of floats, or "median", optional
+        0 for the classical tree. Above 0, W[i, j] is the probability of the edge in a random tree
+        that is drawn with probability proportional to exp(-length / temperature) [2]_, and W is
+        differentiable. For several temperatures, W is the mean of their weights. "median" is the
+        median distance, which derivatives treat as a constant.
+
+    Raises
+    ------
+    TypeError
+        If a temperature is not a real number.
+    ValueError
+        If a temperature is negative, or requires a gradient.
+
+    See Also
+    --------
+    NearestNeighbours : The k nearest neighbours of every point.
+    sample_edges : Draw a random tree.
+
+    References
+    ----------
+    .. [1] J. Friedman and L. Rafsky, "Multivariate generalizations of the Wald-Wolfowitz and
+       Smirnov two-sample tests", Annals of Statistics, 1979.
+    .. [2] J. Djolonga and A. Krause, "Learning implicit generative models using differentiable
+       graph tests", 2017.
 
     Examples
     --------
-    >>> import torch
+    >>> import numpy as np
     >>> import crossedge as ce
-    >>> square = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
-    >>> ce.SpanningTree()(torch.cdist(square, square))
-    tensor([[0.0000, 0.7500, 0.7500, 0.0000],
-            [0.7500, 0.0000, 0.0000, 0.7500],
-            [0.7500, 0.0000, 0.0000, 0.7500],
-            [0.0000, 0.7500, 0.7500, 0.0000]])
+    >>> square = np.array([0, 1, 1j, 1 + 1j])
+    >>> ce.SpanningTree()(np.abs(square[:, None] - square))
+    array([[0.  , 0.75, 0.75, 0.  ],
+           [0.75, 0.  , 0.  , 0.75],
+           [0.75, 0.  , 0.  , 0.75],
+           [0.  , 0.75, 0.75, 0.  ]])
     """
 
     temperature: Scale = 0.0
@@ -59,33 +79,33 @@ class SpanningTree(GraphWeights):
         return 10.0
 
     def check_size(self, n: int) -> None:
-        """Two points have a tree."""
+        """Accept any n: two points already have a tree."""
 
-    def smoothed(self, distances: torch.Tensor, temperatures: Sequence[float]) -> torch.Tensor:
-        return smoothed_tree(distances, temperatures)
+    def recipe(self, distances: Array, temperatures: Sequence[float]) -> Recipe:
+        return tree_recipe(distances, temperatures)
 
-    def _classical(self, distances: torch.Tensor) -> torch.Tensor:
+    def _classical(self, distances: Array) -> Array:
         return super()._classical((distances + distances.mT) / 2)
 
-    def draw(self, distances: torch.Tensor, temperature: float, rng: np.random.Generator) -> Ints:
-        from crossedge.numerics.tree_marginals import draw_smoothed_tree
+    def draw(self, distances: Floats, temperature: float, rng: np.random.Generator) -> Ints:
+        from crossedge.numerics.trees.marginals import draw_smoothed_tree
 
-        symmetric = ((distances + distances.T) / 2).numpy()
-        return draw_smoothed_tree(symmetric, temperature, random_key(rng))
+        return draw_smoothed_tree((distances + distances.T) / 2, temperature, random_key(rng))
 
     def classical_edges(self, distances: Distances) -> EdgeList:
         between, atom, copies = distinct(distances)
         if between.n <= SMALL:
             tree = spanning_tree_of_matrix(distance_matrix(between), copies)
         elif isinstance(between, PointDistances):
-            from crossedge.numerics.minimum_spanning_tree import spanning_tree_of_points
+            from crossedge.numerics.trees.minimum import spanning_tree_of_points
 
             tree = spanning_tree_of_points(between.points, between.p, copies)
         else:
-            from crossedge.numerics.minimum_spanning_tree import spanning_tree_of_rows
+            from crossedge.numerics.trees.minimum import spanning_tree_of_rows
 
             tree = spanning_tree_of_rows(between.row, copies)
-        # the copies of a point are joined first, by any of the trees among them (Cayley)
+        # The copies of a point are joined first, by any of the c^(c-2) trees on c copies (Cayley):
+        # an edge is in a fraction 2 / c of them.
         twins = np.flatnonzero(copies > 1)
         i, j = np.append(tree.i, twins), np.append(tree.j, twins)
         return EdgeList.from_pairs(atom, i, j, np.append(tree.weight, 2 / copies[twins]))

@@ -1,0 +1,1 @@
+"""Autograd functions for what is computed without a tape. This package needs torch."""

@@ -1,0 +1,1 @@
+"""Input: check and pool samples in any common form, and compute distances between points."""

@@ -1,0 +1,267 @@
+"""Check two samples in any common form, once, and pool them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from operator import index
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from crossedge.runtime.arrays import is_tensor
+from crossedge.runtime.types import Bools, Floats
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The pooled points, or their distances, and which of them are from x."""
+
+    values: Floats  # (n, d) points, or (n, n) distances
+    in_x: Bools  # (n,)
+    as_tensors: bool = False  # whether x or y was given as a tensor
+
+    @property
+    def n_x(self) -> int:
+        """The number of points in x."""
+        return int(self.in_x.sum())
+
+    @property
+    def n_y(self) -> int:
+        """The number of points in y."""
+        return len(self.in_x) - self.n_x
+
+
+def pool(x: object, y: object) -> Samples:
+    """Check two samples of points and stack them, x first.
+
+    Frames are matched by the names of their columns, everything else by position.
+    """
+    x_points, x_columns = _as_points(x, "x")
+    y_points, y_columns = _as_points(y, "y")
+    if x_points.shape[1] != y_points.shape[1]:
+        raise ValueError(
+            f"y has {_count(y_points.shape[1], 'column')}, x has {x_points.shape[1]}: "
+            "both samples must share their columns"
+        )
+    if x_columns is not None and y_columns is not None:
+        strangers = [name for name in y_columns if name not in x_columns]
+        if strangers:
+            raise ValueError(
+                f"y has a column {strangers[0]!r} that x lacks: "
+                "both samples must share their columns"
+            )
+        y_points = y_points[:, [y_columns.index(name) for name in x_columns]]
+    in_x = np.arange(len(x_points) + len(y_points)) < len(x_points)
+    as_tensors = is_tensor(x) or is_tensor(y)
+    return Samples(np.concatenate([x_points, y_points]), in_x, as_tensors)
+
+
+def pool_precomputed(x: object, y: object) -> Samples:
+    """Check an (n, n) matrix x of distances within the pooled sample, and the rows that y selects.
+
+    y is either the size of the second sample, which then has the last rows, or a boolean mask that
+    is true on its rows.
+    """
+    _check_labels_of_matrix(x)
+    matrix, _ = _as_points(x, "x", "drop such points, row and column")
+    n = len(matrix)
+    if matrix.shape != (n, n):
+        raise ValueError(
+            f"x has shape {matrix.shape}: with distance='precomputed' it must be the square matrix "
+            "of distances between all pooled points"
+        )
+    if n < 2:
+        raise ValueError("x is the distance matrix of a single pooled point: give at least 2")
+    check_distance_rows(matrix, "x", "mend it, as with (x + x.T) / 2")
+    if matrix.min() < 0:  # rounding may give negative values, as in 1 - cosine
+        matrix = np.maximum(matrix, 0.0)
+    return Samples(matrix, ~_rows_of_y(y, n))
+
+
+def check_distance_rows(matrix: Floats, name: str, remedy: str) -> None:
+    """Raise ValueError unless a square matrix holds valid distances, up to rounding."""
+    largest = matrix.max()
+    for start in range(0, len(matrix), 256):  # in blocks: the matrix may fill half of the memory
+        rows = matrix[start : start + 256]
+        columns = matrix[:, start : start + 256].T
+        if rows.min() < -1e-6 * largest:
+            row, column = np.argwhere(rows == rows.min())[0]
+            raise ValueError(
+                f"{name} has a negative distance {rows.min():g} at ({start + row}, {column}): "
+                "distances must be at least 0"
+            )
+        if (np.diagonal(rows, start) > 1e-3 * largest).any():
+            raise ValueError(
+                f"{name} has {np.diagonal(rows, start).max():g} on its diagonal: the distance of a "
+                "point to itself must be 0 (is this a matrix of similarities?)"
+            )
+        unlike = differ(rows, columns)
+        if unlike.any():
+            row, column = np.argwhere(unlike)[0]
+            raise ValueError(
+                f"{name} is not symmetric: {rows[row, column]:g} at ({start + row}, {column}) but "
+                f"{columns[row, column]:g} at ({column}, {start + row}); {remedy}"
+            )
+
+
+def differ(there: Floats, back: Floats) -> Bools:
+    """Return where two (a, b) blocks, distances from a to b and from b to a, differ too much.
+
+    The formula |a|^2 + |b|^2 - 2 a'b for |a - b|^2 has a rounding error proportional to |a|^2,
+    which is noise between close points. Differences are therefore compared with the typical
+    distance, so that distances in single precision pass too.
+    """
+    typical = np.median(there, axis=1, keepdims=True)
+    return np.abs(there - back) > 1e-6 * np.maximum(there, back) + 1e-3 * typical
+
+
+def _check_labels_of_matrix(x: Any) -> None:
+    """Raise ValueError if a labelled matrix has its rows and columns in different orders."""
+    if not (hasattr(x, "index") and hasattr(x, "columns")):
+        return
+    rows, columns = list(x.index), list(x.columns)
+    if rows != columns and set(rows) == set(columns):
+        raise ValueError("x has its rows and columns in different orders: pass x[x.index]")
+
+
+def _rows_of_y(y: Any, n: int) -> Bools:
+    """Return a mask (n,) of the rows of the second sample, or raise."""
+    told = (
+        "with distance='precomputed' y tells which rows of x are the second sample: "
+        "their number (the last ones) or a boolean mask"
+    )
+    try:
+        size = None if isinstance(y, bool) else index(y)
+    except TypeError:
+        size = None
+    if size is not None:
+        if not 0 < size < n:
+            raise ValueError(
+                f"y={size} of {n} points leaves a sample empty: give a size from 1 to {n - 1}"
+            )
+        return np.arange(n) >= n - size
+    try:
+        mask = y.detach().cpu().numpy() if is_tensor(y) else np.asarray(y)
+    except ValueError:
+        raise ValueError(f"y is ragged: {told}") from None
+    if mask.dtype != np.bool_ or mask.ndim != 1:
+        raise TypeError(f"y is {_describe(y)}: {told}")
+    if len(mask) != n:
+        raise ValueError(f"y has {len(mask)} entries, x has {n} rows: give one for each row")
+    if mask.all() or not mask.any():
+        raise ValueError(f"y is {bool(mask[0])} everywhere, which leaves a sample empty: {told}")
+    return mask
+
+
+def _as_points(
+    sample: Any, name: str, remedy: str = "drop such rows or fill them"
+) -> tuple[Floats, list[Any] | None]:
+    """Return a sample as (n, d) doubles, and the names of its columns if it has any."""
+    columns = None
+    if type(sample).__module__.partition(".")[0] == "cupy":
+        sample = sample.get()  # copy from the GPU, which numpy does not do by itself
+    if is_tensor(sample):
+        if sample.is_sparse or str(sample.layout) != "torch.strided":
+            raise TypeError(f"{name} is a sparse tensor: pass {name}.to_dense()")
+        tensor = sample.detach().cpu()
+        array = _as_doubles(
+            (tensor.double() if tensor.is_floating_point() else tensor).numpy(), name
+        )
+    elif hasattr(sample, "collect") and hasattr(sample, "lazy"):
+        raise TypeError(f"{name} is a lazy frame: pass {name}.collect()")
+    elif hasattr(sample, "columns") and hasattr(sample, "to_numpy"):
+        columns = list(sample.columns)
+        if len(set(columns)) < len(columns):
+            raise ValueError(f"{name} has two columns of the same name: rename one of them")
+        array = _stack_columns(sample, name)
+    elif hasattr(sample, "toarray"):
+        raise TypeError(f"{name} is a sparse matrix: pass {name}.toarray()")
+    elif np.ma.isMaskedArray(sample) and np.ma.is_masked(sample):
+        raise ValueError(f"{name} has masked entries: {remedy}")
+    elif not hasattr(sample, "__len__") or isinstance(sample, dict | set | frozenset | str | bytes):
+        hint = "; for a matrix of distances say distance='precomputed'" if name == "y" else ""
+        raise TypeError(
+            f"{name} is {_describe(sample)}: give an array, a tensor, a list of points "
+            f"or a frame{hint}"
+        )
+    else:
+        try:
+            array = np.asarray(sample)
+        except ValueError:
+            raise ValueError(f"{name} is ragged: its rows must all have the same length") from None
+        except (TypeError, RuntimeError) as error:
+            reason = str(error).partition("\n")[0]
+            raise TypeError(f"{name} cannot be read as an array: {reason}") from None
+        array = _as_doubles(array, name)
+    if array.ndim == 1 and columns is None:
+        array = array[:, np.newaxis]
+    if array.ndim != 2:
+        raise ValueError(
+            f"{name} has {_count(array.ndim, 'dimension')}: it must have rows of points, (n, d), "
+            f"or be a plain list of n numbers; flatten each point first, as with "
+            f"{name}.reshape(len({name}), -1)"
+        )
+    if not len(array):
+        raise ValueError(f"{name} has no rows: each sample needs at least one point")
+    if not array.shape[1]:
+        raise ValueError(f"{name} has no columns: each point needs at least one coordinate")
+    if not np.isfinite(array).all():
+        row, column = np.argwhere(~np.isfinite(array))[0]
+        found = "NaN" if np.isnan(array[row, column]) else "infinity"
+        where = f"column {columns[column]!r}" if columns else f"column {column}"
+        raise ValueError(f"{name} has {found} at row {row}, {where}: {remedy}")
+    return array, columns
+
+
+def _stack_columns(frame: Any, name: str) -> Floats:
+    """Return a frame as (n, d) doubles, checked column by column."""
+    columns = [
+        _as_doubles(np.asarray(frame[column]), f"column {column!r} of {name}")
+        for column in frame.columns
+    ]
+    return np.stack(columns, axis=1) if columns else np.empty((len(frame), 0))
+
+
+def _as_doubles(array: npt.NDArray[Any], name: str) -> Floats:
+    """Return an array as doubles, or raise if its values are not real numbers."""
+    kind = array.dtype.kind
+    if kind == "c" or (kind == "O" and any(isinstance(value, complex) for value in array.flat)):
+        raise TypeError(f"{name} holds complex numbers: give real ones")
+    if kind in "iu" and array.size and max(int(array.max()), -int(array.min())) > 2**53:
+        raise ValueError(
+            f"{name} has integers beyond 2^53, which lose digits as floating point numbers: "
+            "subtract a common offset first"
+        )
+    if kind in "biuf":
+        return array.astype(np.float64, copy=False)
+    if kind == "O" and not any(isinstance(value, str | bytes) for value in array.flat):
+        try:
+            return array.astype(np.float64)
+        except OverflowError:
+            raise ValueError(
+                f"{name} has numbers beyond the range of doubles: rescale it"
+            ) from None
+        except (TypeError, ValueError):
+            pass
+    raise TypeError(f"{name} is {_describe(array)}: every value must be a real number")
+
+
+def _describe(value: Any) -> str:
+    """Return what a value is, in words, for an error message."""
+    if isinstance(value, np.ndarray):
+        kinds = {"U": "text", "S": "text", "M": "dates", "m": "durations", "O": "mixed objects"}
+        if value.dtype.kind == "O" and any(isinstance(entry, str | bytes) for entry in value.flat):
+            return "text"
+        return kinds.get(value.dtype.kind, f"an array of {value.dtype} and shape {value.shape}")
+    if value is None or isinstance(value, bool):
+        return str(value)
+    if isinstance(value, str | bytes):
+        return "text"
+    if isinstance(value, int | float | complex | np.number):
+        return f"the single number {value}"
+    return f"of type {type(value).__name__}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("s" if number != 1 else "")

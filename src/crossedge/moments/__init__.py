@@ -1,0 +1,4 @@
+"""Exact moments of the within-sums over all labellings."""
+
+from crossedge.moments.label_moments import Form as Form
+from crossedge.moments.label_moments import LabelMoments as LabelMoments

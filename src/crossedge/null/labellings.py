@@ -1,0 +1,235 @@
+"""The permutation distribution of a statistic: complete if that is no more work, else sampled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain
+from math import comb
+
+import numpy as np
+import numpy.typing as npt
+
+from crossedge.moments import LabelMoments
+from crossedge.numerics.labellings.dense import half_squares
+from crossedge.numerics.labellings.draws import LANES, draw_labels, list_labels, packed, unpacked
+from crossedge.runtime.interrupts import checkpoint
+from crossedge.runtime.randomness import Rng, random_key
+from crossedge.runtime.threads import in_threads, one_blas_thread
+from crossedge.runtime.types import Floats, Labels, Words
+from crossedge.statistics import Statistic, WithinSums
+from crossedge.statistics.mean_discrepancies import mmd_deviation
+from crossedge.weights import EdgeList, PairWeights
+
+MOST_ENUMERATED = 10_000_000  # labellings; if there are more, they are sampled
+FEW_POINTS = 300  # up to this many points, products are too small for a second thread
+BLOCKS_AT_ONCE = 16  # blocks of labellings between two checks of early stopping
+PLAIN_LANES = 2 * LANES  # labellings in a block that numpy draws
+# Up to these numbers of labellings and of labels (n times labellings), numpy draws them, which
+# takes up to a tenth of a second. Beyond these, compiled loops do, and labels are not kept.
+FEW_LABELLINGS, FEW_LABELS = 20_000, 32_000_000
+# Up to this many points, and n^2 times labellings, the within-sums of a graph are a product of
+# matrices, which takes 0.05 s on two cores. Beyond these, compiled loops count the edges.
+MATRIX_POINTS, MATRIX_WORK = 1024, 2_700_000_000
+
+
+@dataclass(frozen=True)
+class PermutationNull:
+    """The values of a statistic on relabelled samples."""
+
+    values: Floats  # (labellings,)
+    exact: bool  # whether these are all labellings
+    stopped: bool  # whether early stopping cut the labellings short
+
+    def pvalue(self, observed: float, sign: int, tolerance: float) -> float:
+        """Return (1 + b) / (1 + B) for B random labellings, or b / B if they are all labellings.
+
+        b counts the values at least as extreme as the observed one, up to the tolerance. All
+        labellings include the observed one. If the labellings were stopped at the b-th extreme
+        value, the p-value is b / B (Besag and Clifford, 1991).
+        """
+        extreme = int((~(sign * self.values < sign * observed - tolerance)).sum())  # NaN counts
+        if self.exact or self.stopped:
+            return extreme / len(self.values)
+        return (1 + extreme) / (1 + len(self.values))
+
+
+class Labellings:
+    """Random labellings with n_x points in x, in blocks; all labellings, if these are no more.
+
+    Blocks are independent, each with random numbers of its own. They therefore do not depend on the
+    number of threads, and memory does not grow with the number of labellings. The labellings depend
+    only on n, n_x, their number and the rng.
+    """
+
+    def __init__(self, n: int, n_x: int, n_resamples: int, rng: Rng) -> None:
+        self.n, self.key = n, random_key(rng)
+        self.fewer = min(n_x, n - n_x)  # draw the points of the smaller sample
+        self.inverted = self.fewer < n_x
+        self.exact = labellings_up_to(n, self.fewer, min(n_resamples, MOST_ENUMERATED))
+        self.count = comb(n, self.fewer) if self.exact else n_resamples
+        few = self.count <= FEW_LABELLINGS and n * self.count <= FEW_LABELS
+        self.by_numpy = self.exact or few
+        self.lanes = min(PLAIN_LANES, -(-self.count // 64) * 64) if self.by_numpy else LANES
+        self.blocks = -(-self.count // self.lanes)
+        self.kept: dict[int, Labels] = {}
+
+    def draw(self, blocks: range) -> None:
+        """Draw these blocks and keep them; drop earlier ones if all would take too much memory."""
+        if self.n * self.count > FEW_LABELS:
+            self.kept.clear()
+        for index in blocks:
+            if index not in self.kept:
+                checkpoint()
+                self.kept[index] = self.labels(index)
+
+    def labels(self, index: int) -> Labels:
+        """Return the (n, labellings) labels of a block: 1 for each point in x, else 0."""
+        if index in self.kept:
+            return self.kept[index]
+        if self.exact:
+            first = index * self.lanes
+            chosen = list_labels(first, min(self.lanes, self.count - first), self.n, self.fewer)
+        elif self.by_numpy:
+            chosen = draw_labels(int(self.key), index, self.n, self.fewer, self.lanes)
+        else:
+            chosen = unpacked(self._draw(index))
+        return 1 - chosen if self.inverted else chosen
+
+    def words(self, index: int) -> list[Words]:
+        """Return the labels of a block packed into bits: (n, WORDS) for every LANES labellings."""
+        if not self.by_numpy:
+            chosen = self._draw(index)
+            return [~chosen if self.inverted else chosen]
+        labels = self.labels(index)
+        return [packed(labels[:, at : at + LANES]) for at in range(0, labels.shape[1], LANES)]
+
+    def _draw(self, index: int) -> Words:
+        from crossedge.numerics.labellings.packed import coin_digits, draw_packed
+
+        digits = coin_digits(self.n, self.fewer)
+        return draw_packed(self.key, index, self.n, self.fewer, digits)
+
+
+def permute(
+    weights: PairWeights,
+    statistic: Statistic,
+    moments: LabelMoments,
+    n_resamples: int,
+    rng: Rng,
+    stop: tuple[int, float] | None = None,
+) -> PermutationNull:
+    """Return the statistic on relabelled samples.
+
+    With `stop` = (count, limit), end at the count-th extreme value: one that, times the sign of the
+    statistic, is at least the limit.
+    """
+    labellings = Labellings(weights.n, moments.n_x, n_resamples, rng)
+    parts: list[Floats] = []
+    first, extreme, stopped = 0, 0, False
+    while first < labellings.blocks:
+        # check after the first block, and then whenever the number of blocks has doubled
+        last = min(2 * first or 1, first + BLOCKS_AT_ONCE) if stop else labellings.blocks
+        blocks = range(first, min(last, labellings.blocks))
+        found = relabel(weights, labellings, blocks, statistic.studentized)
+        left = labellings.count - first * labellings.lanes
+        first = blocks.stop
+        values = statistic.of(found, moments)[:left]
+        parts.append(values)
+        if stop and not labellings.exact:
+            places = np.flatnonzero(statistic.sign * values >= stop[1])
+            if extreme + len(places) >= stop[0]:
+                parts[-1] = values[: places[stop[0] - extreme - 1] + 1]
+                stopped = True
+                break
+            extreme += len(places)
+    together = np.concatenate(parts)
+    together.setflags(write=False)
+    return PermutationNull(together, labellings.exact, stopped)
+
+
+def relabel(
+    weights: PairWeights, labellings: Labellings, blocks: range, studentized: bool = False
+) -> WithinSums:
+    """Return the within-sums of these blocks of labellings."""
+    many = weights.n > MATRIX_POINTS or weights.n**2 * labellings.count > MATRIX_WORK
+    if isinstance(weights, EdgeList) and many and not studentized:
+        edges = weights
+
+        def of_block(index: int) -> list[WithinSums]:
+            return [_count(edges, words) for words in labellings.words(index)]
+
+    else:
+        matrix = weights.dense()
+        degree = matrix.sum(1)
+
+        def of_block(index: int) -> list[WithinSums]:
+            return _multiply(weights, matrix, degree, labellings.labels(index), studentized)
+
+    found: list[list[WithinSums]] = []
+    with one_blas_thread():  # our threads work on blocks of their own instead
+        for start in range(blocks.start, blocks.stop, BLOCKS_AT_ONCE):
+            some = range(start, min(start + BLOCKS_AT_ONCE, blocks.stop))
+            if labellings.by_numpy:  # many small steps, which threads would only slow down
+                labellings.draw(some)
+            found += in_threads(of_block, some) if weights.n > FEW_POINTS else map(of_block, some)
+    x, y, deviation = zip(*chain.from_iterable(found), strict=True)
+    return WithinSums(
+        np.concatenate(x), np.concatenate(y), np.concatenate(deviation) if studentized else None
+    )
+
+
+def labellings_up_to(n: int, n_x: int, limit: int) -> bool:
+    """Return whether there are at most `limit` labellings, without computing a huge number."""
+    count = 1
+    for chosen in range(n_x):
+        count = count * (n - chosen) // (chosen + 1)
+        if count > limit:
+            return False
+    return True
+
+
+def observe(
+    weights: PairWeights, in_x: npt.NDArray[np.bool_], studentized: bool = False
+) -> WithinSums:
+    """Return the within-sums of the samples as given."""
+    if studentized:
+        matrix, labels = weights.dense(), in_x[:, None].astype(np.uint8)
+        (found,) = _multiply(weights, matrix, matrix.sum(1), labels, True)
+        return WithinSums(*(part[0] for part in found if part is not None))
+    if not isinstance(weights, EdgeList):
+        rows = weights.matrix[in_x].sum(0)
+        x = rows[in_x].sum() / 2
+        return WithinSums(x, weights.total - rows.sum() + x)
+    counts = np.bincount(weights.atom[in_x], minlength=len(weights.sizes)).astype(np.float64)
+    pairs = counts[weights.i] * (counts[weights.j] - (weights.i == weights.j))
+    pairs[weights.i == weights.j] /= 2
+    within, degrees = float(weights.weight @ pairs), float(weights.degree @ counts)
+    return WithinSums(np.float64(within), np.float64(weights.total - degrees + within))
+
+
+def _multiply(
+    weights: PairWeights, matrix: Floats, degree: Floats, labels: Labels, studentized: bool
+) -> list[WithinSums]:
+    """Return the within-sums, R_x = z' W z / 2 for labels z of 0 and 1, by products of matrices."""
+    found = []
+    for at in range(0, labels.shape[1], LANES):
+        z = np.ascontiguousarray(labels[:, at : at + LANES].T, dtype=np.float64)
+        within = half_squares(z, matrix)
+        degrees = z @ degree
+        deviation = mmd_deviation(matrix, z.T) if studentized else None
+        found.append(WithinSums(within, weights.total - degrees + within, deviation))
+    return found
+
+
+def _count(weights: EdgeList, words: Words) -> WithinSums:
+    """Return the within-sums of packed labels, by compiled loops over the edges."""
+    from crossedge.numerics.labellings.within_sums import add_within, count_within
+
+    if weights.is_count:
+        whole = weights.weight.astype(np.int64), weights.degree.astype(np.int64)
+        counts = count_within(words, weights.i, weights.j, *whole)
+        within, degrees = counts[0].astype(np.float64), counts[1].astype(np.float64)
+    else:
+        edges = weights.i, weights.j, weights.weight
+        within, degrees = add_within(words, weights.atom, *edges, weights.degree)
+    return WithinSums(within, weights.total - degrees + within)

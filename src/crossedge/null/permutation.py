@@ -1,0 +1,79 @@
+"""Permutation p-values: from all labellings of the pooled sample, or from random ones."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from crossedge.null.labellings import permute
+from crossedge.null.problem import Answer, Problem
+from crossedge.runtime.randomness import Rng
+
+
+@dataclass(frozen=True)
+class Permutation:
+    """The permutation distribution of the statistic: null="permutation".
+
+    If b of B random labellings are at least as extreme as the samples, the p-value is
+    (1 + b) / (1 + B). It is valid at every sample size. If there are no more than `n_resamples`
+    labellings, all are visited and the p-value is exact.
+
+    Parameters
+    ----------
+    n_resamples : int, optional
+        The number of random labellings B.
+    rng : int, numpy Generator or torch Generator, optional
+        The source of randomness.
+    early_stopping : int, optional
+        Stop at this number of labellings that are at least as extreme as the samples. The p-value
+        is then the fraction of extreme labellings [1]_.
+
+    See Also
+    --------
+    Tail : P-values far into the tail.
+
+    Notes
+    -----
+    The settings of such an object replace the arguments `n_resamples` and `early_stopping` of
+    `two_sample`, and `rng` too if it is not None.
+
+    References
+    ----------
+    .. [1] J. Besag and P. Clifford, "Sequential Monte Carlo p-values", Biometrika, 1991.
+
+    Examples
+    --------
+    >>> import crossedge as ce
+    >>> null = ce.Permutation(n_resamples=99)
+    >>> found = ce.two_sample([0.0, 1.0, 2.0], [5.0, 6.0, 7.0], ce.SpanningTree(), null=null)
+    >>> found.pvalue, found.exact
+    (0.1, True)
+    """
+
+    n_resamples: int = 9999
+    rng: Rng = None
+    early_stopping: int | None = None
+
+    name = "permutation"
+
+    def applies(self, _: Problem) -> bool:
+        """Return True: every statistic has a permutation distribution."""
+        return True
+
+    def log_pvalue(self, problem: Problem) -> Answer:
+        """Return the logarithm of the permutation p-value, with the values on labellings."""
+        statistic, observed, tolerance = problem.statistic, problem.observed, problem.tolerance
+        limit = statistic.sign * observed - tolerance
+        stop = None if self.early_stopping is None else (self.early_stopping, limit)
+        drawn = permute(
+            problem.weights, statistic, problem.moments, self.n_resamples, self.rng, stop
+        )
+        p = drawn.pvalue(observed, statistic.sign, tolerance)
+        method = labellings_in_words(len(drawn.values), drawn.exact)
+        method += ", stopped early" if drawn.stopped else ""
+        return Answer(math.log(p), method, drawn.exact, drawn.values, drawn.stopped, p)
+
+
+def labellings_in_words(count: int, exact: bool) -> str:
+    """Return how many labellings were visited, in words."""
+    return f"all {count:,} labellings" if exact else f"{count:,} random labellings"

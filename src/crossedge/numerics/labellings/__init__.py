@@ -1,0 +1,1 @@
+"""Labellings of the pooled sample: drawing them, and summing weights inside them."""

@@ -1,0 +1,1 @@
+"""Nearest neighbours, and random sets of k neighbours at any temperature."""

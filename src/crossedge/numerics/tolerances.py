@@ -1,0 +1,8 @@
+"""Tolerances within which two distances count as equal."""
+
+# Two distances within this factor of each other tie. Data rounded to 0.1 have ties on paper but not
+# in binary, where 0.1 itself is rounded. Distances of continuous data are hardly ever so close.
+TIE = 1 + 1e-12
+# At temperatures below this fraction of a distance, rounding could separate distances that tie, so
+# differences within TIE are set to 0.
+COLD = 1e-14

@@ -1,0 +1,1 @@
+"""Spanning trees: minimum trees, and random trees at any temperature."""

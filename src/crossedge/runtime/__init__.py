@@ -1,0 +1,1 @@
+"""The only package that deals with numba, threads, BLAS, interrupts and memory."""
