@@ -29,16 +29,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = argparse.Namespace(interrupted=lambda: "interrupted", in_thread=True)
     try:
         run_interruptibly(lambda: _parser().parse_args(arguments, options))
-        return run_interruptibly(lambda: _run(options)) if options.in_thread else _run(options)
+        # the thread only computes: if it finished after an interrupt, it must not have printed
+        answer: str = (
+            run_interruptibly(lambda: options.run(options))
+            if options.in_thread
+            else options.run(options)
+        )
     except KeyboardInterrupt as stopped:
         if os.environ.get("RANK", "0") == "0":  # one of the processes of torchrun speaks for all
             _complain(str(stopped) or options.interrupted())
         return 130
-
-
-def _run(options: argparse.Namespace) -> int:
-    try:
-        answer: str = options.run(options)
     except ModuleNotFoundError as missing:
         line = what_to_install("this command", missing)
         _complain(re.sub(r"\[(torch|plots)\]", "[learn]", line))  # which has both
