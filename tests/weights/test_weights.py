@@ -212,13 +212,17 @@ BAD_WEIGHTS = {
     "a vector": (lambda: ce.SpanningTree()(torch.zeros(3)), "distances has shape (3,)"),
     "one point": (lambda: ce.SpanningTree()(torch.zeros(1, 1)), "distances has 1 points"),
     "integers": (lambda: ce.SpanningTree()(torch.zeros(3, 3).int()), "distances is torch.int32"),
-    "learned": (
-        lambda: ce.SpanningTree(torch.tensor(1.0, requires_grad=True)),
-        "temperature is a tensor that requires a gradient",
+    "a learned matrix": (
+        lambda: ce.SpanningTree(torch.ones(2, 2, requires_grad=True)),
+        "temperature is a tensor of shape (2, 2): give one floating point number",
+    ),
+    "learned below 0": (
+        lambda: ce.SpanningTree(torch.tensor(-1.0, requires_grad=True)),
+        "temperature=-1.0 is not above 0",
     ),
     "one of several learned": (
         lambda: ce.GaussianKernel([1.0, torch.tensor(1.0, requires_grad=True)]),
-        "bandwidth is a tensor that requires a gradient",
+        "bandwidth is a sequence with a tensor that requires a gradient: give one tensor",
     ),
     "minus": (lambda: ce.SpanningTree()(-torch.ones(3, 3)), "negative entries"),
 }

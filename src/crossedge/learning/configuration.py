@@ -143,9 +143,9 @@ class Configuration:
 
         temperature = self.temperature if phase.temperature is None else phase.temperature
         if self.weights == "neighbours":
-            return families.NearestNeighbours(self.k, temperature)  # type: ignore[arg-type]
+            return families.NearestNeighbours(self.k, temperature)
         if self.weights == "tree":
-            return families.SpanningTree(temperature)  # type: ignore[arg-type]
+            return families.SpanningTree(temperature)
         kernels: dict[str, Any] = {
             "gaussian": families.GaussianKernel,
             "laplace": families.LaplaceKernel,

@@ -10,8 +10,9 @@ row sums of V are 0. T and L are uncorrelated. (T is the cross-edge count in the
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import cached_property, lru_cache
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -26,13 +27,15 @@ from crossedge.moments.edges import second_sums_of_edges, third_sums_of_edges
 from crossedge.moments.fourth import fourth_moment
 from crossedge.moments.label_products import mean_label_product
 from crossedge.numerics.row_effects import without_row_effects
-from crossedge.runtime.arrays import fixed, namespace
+from crossedge.runtime.arrays import fixed, is_tensor, namespace
 from crossedge.runtime.types import Array
 from crossedge.weights import EdgeList, PairWeights
 
 MOST_FOR_FOURTH = 4000  # points; beyond, the matrix product of the fourth moment takes too long
-# Relative rounding errors of a sum of squares and of the total m: less variation is none.
-SQUARES_NOISE = TOTAL_NOISE = 1e-13
+# Relative rounding error of a sum of squares and of the total m, in units of the last place: less
+# variation is none.
+ROUNDING_NOISE = 450.0
+EPSILON = 2.0**-52
 
 
 class Form(NamedTuple):
@@ -50,10 +53,27 @@ class LabelMoments:
     Second and higher moments are about the mean.
     """
 
+    _third_sums: Callable[[], ThirdSums] | None = None
+
     def __init__(self, weights: PairWeights, n_x: int, n_y: int) -> None:
         self.weights, self.n_x, self.n_y = weights, n_x, n_y
-        # the mean of a product of k distinct labels, for k up to 8
-        self._e = [mean_label_product(k, n_x, n_y) for k in range(9)]
+        self._e = _mean_label_products(n_x, n_y)
+
+    @classmethod
+    def from_sums(
+        cls,
+        second: SecondSums,
+        n_x: int,
+        n_y: int,
+        third: Callable[[], ThirdSums] | None = None,
+    ) -> LabelMoments:
+        """Return moments of known sums; `third` is called when third moments are first asked for.
+
+        Only moments up to the third are available.
+        """
+        found = cls(cast(PairWeights, None), n_x, n_y)
+        found._second, found._third_sums = second, third
+        return found
 
     @cached_property
     def centred(self) -> Centred:
@@ -68,6 +88,8 @@ class LabelMoments:
 
     @cached_property
     def _third(self) -> ThirdSums:
+        if self._third_sums is not None:
+            return self._third_sums()
         if isinstance(self.weights, EdgeList):
             return third_sums_of_edges(self.weights)
         return third_sums(self.centred)
@@ -91,12 +113,35 @@ class LabelMoments:
     @cached_property
     def third(self) -> tuple[Array, Array, Array, Array]:
         """The means of T^3, T^2 L, T L^2 and L^3."""
-        s, (_, e1, e2, e3, e4, e5, e6, *_) = self._third, self._e
+        s, factors = self._third, self._third_factors
         return (
-            (1 - 3 * e2 + 3 * e4 - e6) * s.triangles + 4 * (e2 - 2 * e4 + e6) * s.cubes,
-            -2 * (e1 - 2 * e3 + e5) * s.degree_squares,
-            (1 - 2 * e2 + e4) * s.degree_degree,
-            2 * (e3 - e1) * s.degree3,
+            factors.triangles * s.triangles + factors.cubes * s.cubes,
+            factors.degree_squares * s.degree_squares,
+            factors.degree_degree * s.degree_degree,
+            factors.degree3 * s.degree3,
+        )
+
+    @property
+    def _third_factors(self) -> ThirdSums:
+        """The factors of the sums in the means of T^3 (two of them), T^2 L, T L^2 and L^3."""
+        _, e1, e2, e3, e4, e5, e6, *_ = self._e
+        return ThirdSums(
+            cubes=4 * (e2 - 2 * e4 + e6),
+            triangles=1 - 3 * e2 + 3 * e4 - e6,
+            degree3=2 * (e3 - e1),
+            degree_squares=-2 * (e1 - 2 * e3 + e5),
+            degree_degree=1 - 2 * e2 + e4,
+        )
+
+    def third_factors(self, form: Form) -> ThirdSums:
+        """Return the factors of the sums in the third moment of a form."""
+        (a, b), factors = self.in_t_and_l(form), self._third_factors
+        return ThirdSums(
+            cubes=a**3 * factors.cubes,
+            triangles=a**3 * factors.triangles,
+            degree3=b**3 * factors.degree3,
+            degree_squares=3 * a**2 * b * factors.degree_squares,
+            degree_degree=3 * a * b**2 * factors.degree_degree,
         )
 
     @cached_property
@@ -148,7 +193,8 @@ class LabelMoments:
         """Return whether a form varies over labellings by more than rounding errors."""
         a, b = self.in_t_and_l(form)
         s = self._second
-        noise = SQUARES_NOISE * fixed(s.squares) + (TOTAL_NOISE * fixed(s.total)) ** 2
+        rounding = ROUNDING_NOISE * _epsilon(s.squares)
+        noise = rounding * fixed(s.squares) + (rounding * fixed(s.total)) ** 2
         return fixed(self._variance(form)) > (a**2 + b**2) * noise
 
     def std(self, form: Form) -> Array:
@@ -203,3 +249,24 @@ class LabelMoments:
     def _variance(self, form: Form) -> Array:
         a, b = self.in_t_and_l(form)
         return a**2 * self.tt + b**2 * self.ll
+
+    def second_factors(self, form: Form) -> SecondSums:
+        """Return the factor of the total in the mean of a form, and those of its variance."""
+        _, e1, e2, _, e4, *_ = self._e
+        a, b = self.in_t_and_l(form)
+        return SecondSums(
+            total=form.a * e2 + 2 * form.b * e1,
+            squares=a**2 * (1 - 2 * e2 + e4),
+            degree2=b**2 * (1 - e2),
+        )
+
+
+def _epsilon(value: Array) -> float:
+    """Return the spacing of numbers at 1, of the type of a tensor or of float64."""
+    return float(namespace(value).finfo(value.dtype).eps) if is_tensor(value) else EPSILON
+
+
+@lru_cache(maxsize=64)
+def _mean_label_products(n_x: int, n_y: int) -> list[float]:
+    """Return the mean of a product of k distinct labels, for k up to 8."""
+    return [mean_label_product(k, n_x, n_y) for k in range(9)]

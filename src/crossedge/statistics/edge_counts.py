@@ -49,12 +49,11 @@ def largest(x: Array, y: Array, moments: LabelMoments) -> Array:
     vary is left out.
     """
     together, apart = zscores(x, y, moments)
-    xp = namespace(together)
-    if not moments.varies(moments.weighted):
-        return xp.abs(apart)
-    if not moments.varies(moments.difference):
-        return together
-    return xp.maximum(together, xp.abs(apart))
+    xp, size = namespace(together), namespace(apart).abs(apart)
+    both = xp.where(
+        moments.varies(moments.difference), xp.maximum(together, size), together + 0 * size
+    )
+    return xp.where(moments.varies(moments.weighted), both, size)
 
 
 def fisher(x: Array, y: Array, moments: LabelMoments) -> Array:
@@ -65,13 +64,12 @@ def fisher(x: Array, y: Array, moments: LabelMoments) -> Array:
     more than expected. Where weights are smooth, it is closer to its chi-square law.
     """
     together, apart = zscores(x, y, moments)
-    value = 0 * together
-    if moments.varies(moments.weighted):
-        value = value - 2 * log_gamma_tail(together, moments.skewness(moments.weighted))
-    if moments.varies(moments.difference):
-        size = namespace(apart).abs(apart)
-        value = value - 2 * log_both_tails(size, moments.skewness(moments.difference))
-    return value
+    xp, size = namespace(apart), namespace(apart).abs(apart)
+    of_weighted = -2 * log_gamma_tail(together, moments.skewness(moments.weighted))
+    of_difference = -2 * log_both_tails(size, moments.skewness(moments.difference))
+    return xp.where(moments.varies(moments.weighted), of_weighted, 0.0) + xp.where(
+        moments.varies(moments.difference), of_difference, 0.0
+    )
 
 
 def log_both_tails(z: Array, skewness: Array) -> Array:

@@ -79,7 +79,7 @@ class Linear:
     ) -> Array:
         form, sign = self.form(moments), statistic.sign
         z = sign * moments.zscore(x, y, form)
-        return log_tail(z, moments, form, sign) if moments.varies(form) else 0 * z
+        return namespace(z).where(moments.varies(form), log_tail(z, moments, form, sign), 0 * z)
 
     def null_moments(
         self, statistic: Statistic, moments: LabelMoments, _: LogTail | None = None

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from numbers import Real
-from typing import Any, Literal
 
 import numpy as np
 
 from crossedge.data.distances import Distances, distance_matrix
 from crossedge.numerics.checks import check_values
-from crossedge.numerics.smoothed import flat
-from crossedge.runtime.arrays import fixed, is_tensor, namespace
+from crossedge.runtime.arrays import is_tensor, namespace
 from crossedge.runtime.headroom import check_room
 from crossedge.runtime.threads import has_compiled_loops
 from crossedge.runtime.types import Array
@@ -20,7 +16,6 @@ from crossedge.weights.dense import DenseWeights
 from crossedge.weights.edge_list import EdgeList
 
 PairWeights = EdgeList | DenseWeights
-Scale = float | Sequence[float] | Literal["median"]
 
 
 class Weights(ABC):
@@ -131,82 +126,6 @@ class Weights(ABC):
         Families whose loops notice invalid entries by themselves may leave the check to these.
         """
         check_values(distances)
-
-
-def check_scale(scale: object, name: str, *, zero: bool) -> Any:
-    """Return a temperature or bandwidth as a number, a tuple of numbers, or "median".
-
-    Raise TypeError or ValueError unless every number is positive, or non-negative if `zero`.
-    """
-    if isinstance(scale, str):
-        if scale != "median":
-            raise ValueError(f"{name}={scale!r} is unknown: give a number or 'median'")
-        return scale
-    _check_no_gradient(scale, name)
-    if isinstance(scale, np.ndarray | np.generic) or is_tensor(scale):
-        scale = scale.tolist()  # type: ignore[attr-defined]
-    values: tuple[Any, ...] = (scale,)
-    if isinstance(scale, Sequence):
-        for value in scale:
-            _check_no_gradient(value, name)
-        scale = values = tuple(
-            value.item() if is_tensor(value) and not value.ndim else value for value in scale
-        )
-    for value in values:
-        if isinstance(value, bool) or not isinstance(value, Real):
-            raise TypeError(
-                f"{name}={value!r} is not a real number: give one, a list of them, or just 'median'"
-            )
-        if zero and not float(value) >= 0:
-            raise ValueError(f"{name}={value} is not at least 0: give 0 or more")
-        if not zero and not float(value) > 0:
-            raise ValueError(f"{name}={value} is not above 0: give a positive number")
-    if not values:
-        raise ValueError(f"{name} is an empty sequence: give one at least")
-    return scale
-
-
-def _check_no_gradient(scale: object, name: str) -> None:
-    if is_tensor(scale) and scale.requires_grad:  # type: ignore[attr-defined]
-        raise ValueError(
-            f"{name} is a tensor that requires a gradient, and weights have none in it: "
-            f"give {name}.detach()"
-        )
-
-
-def show_scale(scale: Scale, one: str, several: str) -> str:
-    """Return the scale in words: `one` or `several` is the noun before the numbers."""
-    if isinstance(scale, tuple):
-        return f"{several} " + ", ".join(f"{value:g}" for value in scale)
-    return f"{one} {scale}" if isinstance(scale, str) else f"{one} {scale:g}"
-
-
-def median_distances(distances: Array) -> list[float]:
-    """Return the median distance of each of (..., n, n) matrices, in a flat list.
-
-    It is the median of the distances off the diagonal; if that is 0, of the distances above 0.
-    Derivatives treat it as a constant.
-    """
-    return [_median_distance(matrix) for matrix in flat(fixed(distances))]
-
-
-def _median_distance(distances: Array) -> float:
-    above = namespace(distances).triu(distances == distances, k=1)
-    between = distances[above] / 2 + distances.mT[above] / 2
-    median = _median(between)
-    return median if median > 0 else _median(between[between > 0])
-
-
-def _median(values: Array) -> float:
-    """Return the median; 0 if there are no values. Halves are added, since sums may overflow."""
-    if not len(values):
-        return 0.0
-    middle = [(len(values) - 1) // 2, len(values) // 2]
-    if is_tensor(values):
-        low, high = (float(values.kthvalue(place + 1).values) for place in middle)
-    else:
-        low, high = np.partition(values, middle)[middle]
-    return float(low / 2 + high / 2)
 
 
 WEIGHTS_HINT = "give ce.SpanningTree(), ce.NearestNeighbours(k) or a kernel, as ce.GaussianKernel()"

@@ -18,11 +18,16 @@ from crossedge.weights.dense import DenseWeights
 from crossedge.weights.edge_list import EdgeList
 from crossedge.weights.family import (
     PairWeights,
-    Scale,
     Weights,
-    check_scale,
     check_weights,
+)
+from crossedge.weights.scales import (
+    Scale,
+    check_positive,
+    check_scale,
+    learns,
     median_distances,
+    scale_values,
     show_scale,
 )
 from crossedge.weights.smoothed import smoothed
@@ -60,8 +65,7 @@ class GraphWeights(Weights):
     @property
     def is_smooth(self) -> bool:
         """Whether any temperature is above 0, so that W is differentiable."""
-        values = self.temperature if isinstance(self.temperature, tuple) else (self.temperature,)
-        return any(value != 0 for value in values)
+        return isinstance(self.temperature, str) or any(scale_values(self.temperature))
 
     @property
     def warmth(self) -> str:
@@ -85,11 +89,12 @@ class GraphWeights(Weights):
 
         "median" is the median of the distances off the diagonal of each matrix.
         """
-        if self.temperature == "median":
+        if isinstance(self.temperature, str):
             return [median_distances(distances)]
-        batch = prod(distances.shape[:-2])
-        values = self.temperature if isinstance(self.temperature, tuple) else (self.temperature,)
-        return [[float(value)] * batch for value in values]
+        values = scale_values(self.temperature)
+        if learns(self.temperature):  # an optimizer may have moved it
+            check_positive(values, "temperature")
+        return [[value] * prod(distances.shape[:-2]) for value in values]
 
     def check_values(self, distances: Array) -> None:
         if not (self._is_warm and has_compiled_loops(distances)):
@@ -113,7 +118,13 @@ class GraphWeights(Weights):
         return weights
 
     def of_matrices(self, distances: Array) -> Array:
-        parts = [self._at(level, distances) for level in self.temperatures(distances)]
+        levels = self.temperatures(distances)
+        given = [distances] * len(levels)
+        if learns(self.temperature) and is_tensor(distances):
+            # W depends on d / t alone, so a factor t / t carries the derivative in t
+            ratios = fixed(self.temperature) / self.temperature
+            given = [distances * ratio for ratio in ratios.reshape(-1).to(distances)]
+        parts = [self._at(level, one) for level, one in zip(levels, given, strict=True)]
         return parts[0] if len(parts) == 1 else namespace(distances).stack(parts).mean(0)
 
     def _at(self, temperatures: Sequence[float], distances: Array) -> Array:

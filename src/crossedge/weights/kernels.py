@@ -9,12 +9,22 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from math import prod
+from typing import ClassVar
 
 import numpy as np
 
-from crossedge.runtime.arrays import clear_diagonal, constants, namespace
+from crossedge.runtime.arrays import clear_diagonal, constants, is_tensor, namespace
 from crossedge.runtime.types import Array
-from crossedge.weights.family import Scale, Weights, check_scale, median_distances, show_scale
+from crossedge.weights.family import Weights
+from crossedge.weights.scales import (
+    Scale,
+    check_positive,
+    check_scale,
+    learns,
+    median_distances,
+    scale_values,
+    show_scale,
+)
 
 # Distances are cut off at this many bandwidths: every kernel has vanished there, and the square of
 # the ratio is still finite.
@@ -30,6 +40,8 @@ class KernelWeights(Weights):
     --------
     GaussianKernel, LaplaceKernel, InverseMultiquadricKernel, EnergyKernel : The kernels.
     """
+
+    compiled_profile: ClassVar[str] = ""  # its name in `numerics.pairs.kernels`, if it has one
 
     @property
     def default_statistic(self) -> str:
@@ -65,19 +77,24 @@ class BandwidthKernel(KernelWeights):
         return f"{self.title} kernel ({show_scale(self.bandwidth, 'bandwidth', 'bandwidths')})"
 
     def of_matrices(self, distances: Array) -> Array:
-        if self.bandwidth == "median":
-            levels = [[median or 1.0 for median in median_distances(distances)]]
-        elif isinstance(self.bandwidth, tuple):
-            levels = [[float(h)] for h in self.bandwidth]
-        else:
-            levels = [[float(self.bandwidth)]]  # type: ignore[arg-type]
         xp, batch = namespace(distances), distances.shape[:-2]
+        if learns(self.bandwidth) and is_tensor(distances):
+            check_positive(scale_values(self.bandwidth), "bandwidth")
+            levels = list(self.bandwidth.reshape(-1).to(distances))  # type: ignore[union-attr]
+        else:
+            values = self.bandwidths(distances)
+            levels = [constants(h, distances).reshape(*batch, 1, 1) for h in values]
         total = 0.0
-        for level in levels:
-            each = level * prod(batch) if len(level) == 1 else level
-            h = constants(each, distances).reshape(*batch, 1, 1)
+        for h in levels:
             total = total + self.profile(xp.clip(distances / h, max=LARGEST_RATIO))
         return _symmetric_without_diagonal(total / len(levels))
+
+    def bandwidths(self, distances: Array) -> list[list[float]]:
+        """Return, for each bandwidth, a list of its values for each of (..., n, n) distances."""
+        if isinstance(self.bandwidth, str):
+            return [[median or 1.0 for median in median_distances(distances)]]
+        values = scale_values(self.bandwidth)
+        return [[value] * prod(distances.shape[:-2]) for value in values]
 
 
 @dataclass(frozen=True)
@@ -128,6 +145,7 @@ class GaussianKernel(BandwidthKernel):
     """
 
     bandwidth: Scale = "median"
+    compiled_profile: ClassVar = "gaussian"
 
     @property
     def title(self) -> str:
@@ -159,6 +177,7 @@ class LaplaceKernel(BandwidthKernel):
     """
 
     bandwidth: Scale = "median"
+    compiled_profile: ClassVar = "laplace"
 
     @property
     def title(self) -> str:
@@ -190,6 +209,7 @@ class InverseMultiquadricKernel(BandwidthKernel):
     """
 
     bandwidth: Scale = "median"
+    compiled_profile: ClassVar = "inverse multiquadric"
 
     @property
     def title(self) -> str:
@@ -227,6 +247,8 @@ class EnergyKernel(KernelWeights):
     >>> f"{found.statistic:.4f}"
     '4.1111'
     """
+
+    compiled_profile: ClassVar = "energy"
 
     @property
     def name(self) -> str:

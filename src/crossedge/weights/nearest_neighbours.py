@@ -15,8 +15,8 @@ from crossedge.numerics.smoothed import Recipe, neighbours_recipe
 from crossedge.runtime.types import Array, Floats, Ints
 from crossedge.weights.distinct import distinct
 from crossedge.weights.edge_list import EdgeList
-from crossedge.weights.family import Scale
 from crossedge.weights.graphs import GraphWeights
+from crossedge.weights.scales import Scale
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class NearestNeighbours(GraphWeights):
     @property
     def name(self) -> str:
         name = f"{self.k}-nearest neighbours"
-        return name if self.temperature == 0 else f"smoothed {name} ({self.warmth})"
+        return name if not self.is_smooth else f"smoothed {name} ({self.warmth})"
 
     def check_size(self, n: int) -> None:
         if self.k >= n:

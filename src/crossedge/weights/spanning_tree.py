@@ -15,8 +15,8 @@ from crossedge.runtime.randomness import random_key
 from crossedge.runtime.types import Array, Floats, Ints
 from crossedge.weights.distinct import distinct
 from crossedge.weights.edge_list import EdgeList
-from crossedge.weights.family import Scale
 from crossedge.weights.graphs import GraphWeights
+from crossedge.weights.scales import Scale
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class SpanningTree(GraphWeights):
 
     @property
     def name(self) -> str:
-        if self.temperature == 0:
+        if not self.is_smooth:
             return "minimum spanning tree"
         return f"smoothed spanning tree ({self.warmth})"
 

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable
-from typing import Literal
+from typing import Any
 
 import torch
 
 from crossedge.autograd.distances import lp_distances
 from crossedge.data.distances import Distance, check_itself, check_norm
-from crossedge.moments import LabelMoments
-from crossedge.null import Normal, Pearson3, check_law
+from crossedge.losses.operators import loss_of, loss_of_matrix, remember
+from crossedge.losses.settings import Standardize, check_settings
 from crossedge.numerics.checks import check_values
-from crossedge.runtime.headroom import check_room
-from crossedge.statistics import WithinSums, statistic_named
-from crossedge.statistics.mean_discrepancies import mmd_deviation
-from crossedge.weights import DenseWeights, Weights
-from crossedge.weights.family import check_weights
-
-Standardize = bool | Literal["normal", "pearson3"]
-TAILS = {law.name: law.log_tail for law in (Normal, Pearson3)}  # tails of z-scores, by law
-SMOOTH_WEIGHTS_HINT = "give one, as ce.SpanningTree(temperature=1.0) or ce.GaussianKernel()"
+from crossedge.weights import Weights
+from crossedge.weights.scales import learns
 
 
 class TwoSampleLoss(torch.nn.Module):
@@ -83,34 +75,29 @@ class TwoSampleLoss(torch.nn.Module):
         standardize: Standardize = True,
         *,
         distance: Distance = 2.0,
+        transform: Callable[[torch.Tensor], torch.Tensor] | None = None,
     ) -> None:
         super().__init__()
-        self.weights = check_weights(weights, SMOOTH_WEIGHTS_HINT)
-        levels = getattr(self.weights, "temperature", 1.0)
-        if not self.weights.is_smooth or (isinstance(levels, tuple) and 0 in levels):
-            raise ValueError(
-                "weights has temperature 0, where a test has no gradient: give one above 0"
-            )
-        self.statistic = statistic_named(
-            self.weights.default_statistic if statistic is None else statistic
-        )
-        self.statistic.check_weights(self.weights)
-        if not isinstance(standardize, bool):
-            if standardize not in TAILS:
-                raise ValueError(
-                    f"standardize={standardize!r} is unknown: "
-                    "choose from True, False, 'normal', 'pearson3'"
-                )
-            check_law(self.statistic, standardize, "standardize")
-        self.standardize = standardize
+        settings = check_settings(weights, statistic, standardize)
+        self.weights, self.statistic, self.standardize = weights, settings.statistic, standardize
+        scale = getattr(weights, settings.scale_name) if settings.scale_name else None
+        self.scale = scale if learns(scale) else None  # a parameter is registered with the module
+        self.text, self.settings = remember(settings)
         if not callable(distance):
             check_norm(distance, "p >= 1 for l_p, or a callable")
-        self.distance = distance
+        self.distance, self.transform = distance, transform
+        if transform is not None and not callable(transform):
+            raise TypeError(f"transform={transform!r} is not callable: give a module or a function")
 
     def extra_repr(self) -> str:
         """Return the settings, for the representation of the module."""
         names = f"statistic={self.statistic.name!r}, standardize={self.standardize!r}"
         return f"{self.weights}, {names}, distance={self.distance}"
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore a pickled loss."""
+        super().__setstate__(state)  # type: ignore[no-untyped-call]
+        self.text, self.settings = remember(self.settings)
 
     def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         """Return the loss of two samples.
@@ -118,103 +105,93 @@ class TwoSampleLoss(torch.nn.Module):
         Parameters
         ----------
         x, y : torch.Tensor
-            (n_x, d) and (n_y, d) points, in floating point numbers.
+            (n_x, d) and (n_y, d) points, in floating point numbers; or batches of them, (..., n_x,
+            d) and (..., n_y, d).
 
         Returns
         -------
         torch.Tensor
-            A scalar of the wider of the two types, in single precision at least.
+            A scalar, or one number for each problem of a batch, of the wider of the two types, in
+            single precision at least.
 
         Raises
         ------
         TypeError
             If x or y is not a tensor of floating point numbers.
         ValueError
-            If x or y is empty or not finite, or if their columns differ.
+            If x or y is empty or not finite, or if their columns differ. Points on other devices
+            are not looked at: values that are not finite give NaN there.
         MemoryError
             If the matrices of all pairs do not fit into memory.
         """
-        # torch.compile imports torch._dynamo; where it is not loaded, do not load it
-        if "torch._dynamo" in sys.modules:
-            return _outside_graphs()(self, x, y)
-        return self._loss(x, y)
-
-    def _loss(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        largest = max(_largest("x", x), _largest("y", y))
-        if x.shape[1] != y.shape[1]:
+        check_points("x", x)
+        check_points("y", y)
+        if self.transform is not None:
+            n_x = x.shape[-2]
+            pooled = self.transform(torch.cat([x, y], -2))
+            check_points("transform(points)", pooled)
+            x, y = pooled[..., :n_x, :], pooled[..., n_x:, :]
+        if x.shape[-1] != y.shape[-1]:
             raise ValueError(
-                f"x has {x.shape[1]} columns and y has {y.shape[1]}: give points of one dimension"
+                f"x has {x.shape[-1]} columns and y has {y.shape[-1]}: give points of one dimension"
             )
+        self.settings.weights.check_size(x.shape[-2] + y.shape[-2])
         dtype = torch.promote_types(x.dtype, y.dtype)
         if dtype in (torch.float16, torch.bfloat16):
             dtype = torch.float32
-        # outside this range the power of two below would leave the range of float32
-        extreme = dtype == torch.float32 and not 1e-30 < largest < 1e30
-        wide = torch.float64 if extreme and largest > 0 else dtype
-        x, y = x.to(wide), y.to(wide)
-        n_x, n_y = len(x), len(y)
-        if x.is_cpu:
-            remedy = "give x and y that together have"
-            check_room(n_x + n_y, self.weights.peak_matrices, remedy)
+        x, y, batch = x.to(dtype), y.to(dtype), x.shape[:-2]
+        if batch != y.shape[:-2]:
+            batch = torch.broadcast_shapes(batch, y.shape[:-2])  # type: ignore[no-untyped-call]
+            x, y = (one.expand(*batch, *one.shape[-2:]) for one in (x, y))
+        if self.distance == 2 and not callable(self.distance):
+            return loss_of(self.settings, self.text, x, y, self._scale(x))
+        if not batch:
+            return self._by_distances(x, y)
+        pairs = zip(x.reshape(-1, *x.shape[-2:]), y.reshape(-1, *y.shape[-2:]), strict=True)
+        return torch.stack([self._by_distances(*pair) for pair in pairs]).reshape(batch)
+
+    def _scale(self, like: torch.Tensor) -> torch.Tensor | None:
+        """Return the scale where it learns, or where no compiled loops know it."""
+        if self.scale is not None or like.is_cpu or not self.settings.scales:
+            return self.scale
+        return torch.tensor(self.settings.scales, dtype=like.dtype, device=like.device)
+
+    def _by_distances(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        """Return the loss of one problem, by a callable distance or another norm."""
+        n_x, pooled = len(x), torch.cat([x, y])
         if callable(self.distance):
-            pooled = torch.cat([x, y])
             distances = self.distance(pooled, pooled)
-            _check_returned(distances, n_x + n_y)
-        elif self.distance == 2 and (largest == 0 or 1e-3 < largest < 1e12):
-            distances = lp_distances(x, 2.0, y)
-        else:  # scale by a power of two, so that no square overflows or underflows
-            room = 400 if wide == torch.float64 else 0
-            unit = (
-                math.ldexp(1.0, max(math.frexp(largest)[1] - room, -1021)) if largest > 0 else 1.0
-            )
-            distances = lp_distances(x / unit, float(self.distance), y / unit) * unit
-        pairs = DenseWeights.in_range(self.weights(distances.double()))
-        W = pairs.matrix
-        within = WithinSums(W[:n_x, :n_x].sum() / 2, W[n_x:, n_x:].sum() / 2)
-        if self.statistic.studentized:
-            in_x = (torch.arange(n_x + n_y, device=W.device) < n_x).to(W)[:, None]
-            within = within._replace(deviation=mmd_deviation(W, in_x)[0])
-        statistic, sign = self.statistic, self.statistic.sign
-        moments = LabelMoments(pairs, n_x, n_y)
-        if isinstance(self.standardize, str):
-            assert statistic.law is not None
-            tail = TAILS[self.standardize]
-            loss = -statistic.law.log_pvalue(statistic, within.x, within.y, moments, tail)
-        elif self.standardize and statistic.form is not None:
-            loss = sign * moments.zscore(within.x, within.y, statistic.form(moments))
+            _check_returned(distances, len(pooled))
         else:
-            loss = sign * statistic.of(within, moments)
-            if statistic.form is not None:  # a linear statistic scales with the weights
-                loss = loss * pairs.unit
-        found: torch.Tensor = loss.to(dtype)
-        return found
+            distances = _lp_distances(pooled, float(self.distance))
+        loss = loss_of_matrix(self.settings, self.text, distances, n_x, self._scale(x))
+        return loss.to(x.dtype)
 
 
-def _outside_graphs() -> Callable[..., torch.Tensor]:
-    """Return the loss as a function that torch.compile calls but does not trace."""
-    global _disabled
-    if _disabled is None:
-        _disabled = torch.compiler.disable(TwoSampleLoss._loss)  # type: ignore[no-untyped-call]
-    return _disabled
-
-
-_disabled: Callable[..., torch.Tensor] | None = None
-
-
-def _largest(name: str, points: object) -> float:
-    """Return the largest absolute coordinate, or raise unless the points are valid."""
+def check_points(name: str, points: object) -> None:
+    """Raise TypeError or ValueError unless these are (..., n, d) points."""
     if not isinstance(points, torch.Tensor):
         raise TypeError(
             f"{name} is of type {type(points).__name__}: give a tensor (torch.as_tensor)"
         )
-    if points.ndim != 2 or not points.numel():
+    if points.ndim < 2 or not points.numel():
         raise ValueError(f"{name} has shape {tuple(points.shape)}: give points, (n, d) with n > 0")
     if not points.is_floating_point():
         raise TypeError(f"{name} is {points.dtype}: give floating point numbers")
-    low, high = (float(value) for value in torch.aminmax(points.detach()))
-    if not (math.isfinite(low) and math.isfinite(high)):
-        raise ValueError(f"{name} has NaN or infinite entries: the loss needs finite points")
-    return max(-low, high)
+
+
+def _lp_distances(pooled: torch.Tensor, p: float) -> torch.Tensor:
+    """Return the (n, n) l_p distances, scaled by a power of two on the way."""
+    if not pooled.is_cpu:
+        return lp_distances(pooled, p)
+    largest = float(pooled.detach().abs().max())
+    if not math.isfinite(largest):
+        raise ValueError("x or y has NaN or infinite entries: the loss needs finite points")
+    wide = pooled.double()
+    if largest == 0 or 1e-3 < largest < 1e12:
+        return lp_distances(wide, p)
+    unit = math.ldexp(1.0, max(math.frexp(largest)[1] - 400, -1021))
+    return lp_distances(wide / unit, p) * unit
 
 
 def _check_returned(distances: object, n: int) -> None:

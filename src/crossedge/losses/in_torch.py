@@ -1,0 +1,190 @@
+"""The loss in torch alone: for devices without compiled loops, and for second derivatives.
+
+It is written for few large kernels and without any transfer to the host. Precision is that of the
+points. Autograd has all derivatives, except that trees have the first only.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch.nn.functional import softplus
+
+from crossedge.losses.settings import Settings, scale_name
+from crossedge.moments import LabelMoments
+from crossedge.statistics import WithinSums
+from crossedge.statistics.mean_discrepancies import mmd_deviation
+from crossedge.weights import DenseWeights, EnergyKernel, GraphWeights, NearestNeighbours
+from crossedge.weights.kernels import LARGEST_RATIO, BandwidthKernel
+from crossedge.weights.smoothed import smoothed
+
+TILT_STEPS = 40  # of the bisection for the tilt of the odds
+LARGEST_TILT = 80.0  # temperatures: the least odds of float32 are e^-88
+
+
+def loss_in_torch(
+    settings: Settings, x: torch.Tensor, y: torch.Tensor, scale: torch.Tensor | None
+) -> torch.Tensor:
+    """Return the loss of (n_x, d) and (n_y, d) points by Euclidean distance.
+
+    `scale` has the temperatures or bandwidths, unless they are the median distance.
+    """
+    pooled = torch.cat([x, y])
+    # a power of two, so that no square leaves the range
+    largest = pooled.detach().abs().amax()
+    exponent = torch.where(largest > 0, torch.frexp(largest).exponent - 1, 0)
+    unit = torch.ldexp(torch.ones_like(largest), exponent)
+    distances = euclidean(pooled / unit)
+    loss = of_distances(settings, distances, len(x), None if scale is None else scale / unit)
+    if isinstance(settings.weights, EnergyKernel) and settings.scales_with_weights:
+        return loss * unit
+    return loss
+
+
+def of_distances(
+    settings: Settings, distances: torch.Tensor, n_x: int, scale: torch.Tensor | None
+) -> torch.Tensor:
+    """Return the loss for an (n, n) tensor of distances."""
+    W = _weights(settings, (distances + distances.T) / 2, scale)
+    within = WithinSums(W[:n_x, :n_x].sum() / 2, W[n_x:, n_x:].sum() / 2)
+    if settings.statistic.studentized:
+        in_x = (torch.arange(len(W), device=W.device) < n_x).to(W)[:, None]
+        within = within._replace(deviation=mmd_deviation(W, in_x)[0])
+    moments = LabelMoments(DenseWeights(W), n_x, len(W) - n_x)
+    found: torch.Tensor = settings.of_sums(within, moments)
+    return found
+
+
+def _weights(
+    settings: Settings, distances: torch.Tensor, scale: torch.Tensor | None
+) -> torch.Tensor:
+    weights = settings.weights
+    if not scale_name(weights):
+        return weights.of_matrices(distances)  # type: ignore[no-any-return]
+    levels = _median(distances).reshape(1) if scale is None else scale.reshape(-1).to(distances)
+    parts = []
+    for level in levels:
+        if isinstance(weights, BandwidthKernel):
+            ratio = (distances / level).clamp(max=min(LARGEST_RATIO, _root_of_range(distances)))
+            parts.append(_off_diagonal(weights.profile(ratio)))
+        elif isinstance(weights, NearestNeighbours):
+            chosen = _softmax if weights.k == 1 else _chosen
+            found = chosen(distances, level, weights.k)
+            parts.append(found + found.T)
+        else:
+            assert isinstance(weights, GraphWeights)  # a tree; it asks the host for its bands
+            recipe = weights.recipe(distances, [float(level.detach())])
+            parts.append(smoothed(distances * (level.detach() / level), recipe))
+    return parts[0] if len(parts) == 1 else torch.stack(parts).mean(0)
+
+
+def _off_diagonal(matrix: torch.Tensor) -> torch.Tensor:
+    return matrix.masked_fill(torch.eye(len(matrix), dtype=torch.bool, device=matrix.device), 0.0)
+
+
+def _root_of_range(like: torch.Tensor) -> float:
+    """Return a number whose square is in the range of a type."""
+    return math.sqrt(torch.finfo(like.dtype).max) / 2
+
+
+def _median(distances: torch.Tensor) -> torch.Tensor:
+    """Return the median distance off the diagonal; of those above 0, if it is 0; or else 1."""
+    n = len(distances)
+    above = torch.triu_indices(n, n, 1, device=distances.device)
+    found = distances.detach()[above[0], above[1]]
+    positive = torch.where(found > 0, found, torch.nan)
+    median = found.nanquantile(0.5) if len(found) <= 1 << 24 else found.median()
+    apart = positive.nanquantile(0.5) if len(found) <= 1 << 24 else positive.nanmedian()
+    return torch.where(median > 0, median, torch.nan_to_num(apart, nan=1.0))
+
+
+def _softmax(distances: torch.Tensor, temperature: torch.Tensor, _: int) -> torch.Tensor:
+    """Return P(i chooses j), a softmax in each row."""
+    itself = torch.eye(len(distances), dtype=torch.bool, device=distances.device)
+    return torch.softmax((-distances / temperature).masked_fill(itself, -torch.inf), 1)
+
+
+def _chosen(distances: torch.Tensor, temperature: torch.Tensor, k: int) -> torch.Tensor:
+    """Return P(j among the k neighbours of i), the gradient of log Z in the log-odds.
+
+    Z is the coefficient of x^k in the product of 1 + e^(theta_j) x over the other points j. A
+    common tilt of the odds changes Z by a known factor. It is chosen such that independent choices
+    take k points on average. Coefficients are then probabilities of the number of choices, and
+    nothing overflows.
+    """
+    n = len(distances)
+    itself = torch.eye(n, dtype=torch.bool, device=distances.device)
+    others = distances.masked_select(~itself).reshape(n, n - 1)
+    with torch.enable_grad():
+        log_odds = -others / temperature
+        if not log_odds.requires_grad:
+            log_odds.requires_grad_()
+        tilted = log_odds + _tilt(log_odds.detach(), k)
+        number = _number_of_choices(torch.sigmoid(tilted), torch.sigmoid(-tilted), k)
+        log_z = (softplus(tilted).sum(1) + number[:, k].log()).sum()
+        (chosen,) = torch.autograd.grad(log_z, log_odds, create_graph=True)
+    out = torch.zeros_like(distances)
+    return out.masked_scatter(~itself, chosen)
+
+
+def _tilt(log_odds: torch.Tensor, k: int) -> torch.Tensor:
+    """Return the (rows, 1) tilts with which independent choices take k points on average."""
+    least, most = (value[:, None] for value in torch.aminmax(log_odds, dim=1))
+    low, high = -most - LARGEST_TILT, -least + LARGEST_TILT
+    for _ in range(TILT_STEPS):
+        middle = (low + high) / 2
+        too_few = torch.sigmoid(log_odds + middle).sum(1, keepdim=True) < k
+        low, high = torch.where(too_few, middle, low), torch.where(too_few, high, middle)
+    return (low + high) / 2
+
+
+def _number_of_choices(take: torch.Tensor, leave: torch.Tensor, k: int) -> torch.Tensor:
+    """Return (rows, k + 1): the probability of 0 ... k choices, by products of pairs of parts."""
+    parts = torch.nn.functional.pad(torch.stack([leave, take], 2), (0, k - 1))
+    while parts.shape[1] > 1:
+        if parts.shape[1] % 2:
+            none = torch.nn.functional.pad(parts.new_ones(len(parts), 1, 1), (0, k))
+            parts = torch.cat([parts, none], 1)
+        a, b = parts[:, ::2], parts[:, 1::2]
+        shifted = (
+            torch.nn.functional.pad(a[..., j : j + 1] * b[..., : k + 1 - j], (j, 0))
+            for j in range(k + 1)
+        )
+        parts = torch.stack(list(shifted)).sum(0)
+    return parts[:, 0]
+
+
+def euclidean(points: torch.Tensor) -> torch.Tensor:
+    """Return the (n, n) distances of (n, d) points, differentiable any number of times."""
+    found: torch.Tensor = _Euclidean.apply(points)  # type: ignore[no-untyped-call]
+    return found
+
+
+class _Euclidean(torch.autograd.Function):
+    """Distances d, with the gradient sum_j c_ij (a_i - a_j) in the point a_i, c = (G + G') / d.
+
+    G is the gradient in the distances; c is 0 between equal points.
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(points: torch.Tensor) -> torch.Tensor:
+        return torch.cdist(points, points, compute_mode="donot_use_mm_for_euclid_dist")
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+        ctx.save_for_backward(inputs[0], output)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
+        points, distances = ctx.saved_tensors
+        apart = distances > 0
+        pull = torch.where(
+            apart, (gradient + gradient.mT) / torch.where(apart, distances, 1.0), 0.0
+        )
+        centred = points - points.detach().mean(0)
+        found: torch.Tensor = pull.sum(1, keepdim=True) * centred - pull @ centred
+        return found

@@ -1,0 +1,158 @@
+"""Euclidean distances of points with many columns, by a product of matrices.
+
+|a - b|^2 = |a|^2 + |b|^2 - 2 a'b loses digits where a and b are close; such pairs, which are few,
+are computed by differences. The gradient in point i is the sum over j of c_ij (a_i - a_j), one more
+product of matrices, again with differences for close pairs. Products are left to the caller.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from crossedge.numerics.mirror import SIDE, reflect, team_for
+from crossedge.runtime.compiled import compiled, compiled_fused, compiled_sum
+from crossedge.runtime.team import in_team
+from crossedge.runtime.types import Floats
+
+ROWS = 16  # in a part, the unit of work of a thread
+CLOSE = 0.01  # a pair is close if |a - b|^2 is at most this fraction of |a|^2 + |b|^2
+
+Matrix = Any  # an array of float32 or float64
+
+
+def centred(points: Matrix, scale: float) -> tuple[Matrix, Floats]:
+    """Return (points - mean) * scale in the type of the points, and their squared norms."""
+    out, norms = np.empty_like(points), np.empty(len(points))
+    _centre(team_for(len(points)), points, scale, out, norms)
+    return out, norms
+
+
+@compiled
+def _centre(threads: int, points: Matrix, scale: float, out: Matrix, norms: Floats) -> None:
+    mean = np.zeros(points.shape[1])
+    for i in range(len(points)):
+        for k in range(len(mean)):
+            mean[k] += points[i, k] * scale
+    mean /= len(points)
+    in_team(threads, _rows_of_centred, len(points), ROWS, (points, scale, mean, out, norms))
+
+
+@compiled_sum
+def _rows_of_centred(
+    first: int, last: int, points: Matrix, scale: float, mean: Floats, out: Matrix, norms: Floats
+) -> None:
+    for i in range(first, last):
+        row, target, norm = points[i], out[i], 0.0
+        for k in range(len(row)):
+            target[k] = row[k] * scale - mean[k]
+            norm += np.float64(target[k]) * np.float64(target[k])
+        norms[i] = norm
+
+
+def distances_of_products(gram: Matrix, points: Matrix, norms: Floats) -> Floats:
+    """Return distances, given the products a'b on and below the diagonal."""
+    out = np.empty(gram.shape)
+    _distances(team_for(len(gram)), gram, points, norms, out)
+    return out
+
+
+@compiled
+def _distances(threads: int, gram: Matrix, points: Matrix, norms: Floats, out: Floats) -> None:
+    in_team(threads, _rows_of_distances, len(out), ROWS, (gram, points, norms, out))
+    in_team(threads, _reflect, len(out), SIDE, (out,))
+
+
+@compiled
+def _reflect(first: int, last: int, out: Floats) -> None:
+    reflect(out, first, last)
+
+
+@compiled_fused
+def _rows_of_distances(
+    first: int, last: int, gram: Matrix, points: Matrix, norms: Floats, out: Floats
+) -> None:
+    for i in range(first, last):
+        row, target, own, close = gram[i, :i], out[i, :i], norms[i], False
+        for j in range(len(row)):
+            both = own + norms[j]
+            squared = both - 2.0 * row[j]
+            close |= squared <= CLOSE * both
+            target[j] = max(squared, 0.0)
+        if close:
+            for j in range(len(row)):
+                if target[j] <= CLOSE * (own + norms[j]):
+                    target[j] = _squared_difference(points[i], points[j])
+        for j in range(len(target)):
+            target[j] = np.sqrt(target[j])
+        out[i, i] = 0.0
+
+
+@compiled_sum
+def _squared_difference(a: Matrix, b: Matrix) -> float:
+    total = 0.0
+    for k in range(len(a)):
+        total += (np.float64(a[k]) - np.float64(b[k])) ** 2
+    return total
+
+
+def split_spread(
+    spread: Floats, distances: Floats, points: Matrix, norms: Floats, first: int
+) -> tuple[Matrix, Matrix]:
+    """Split the gradient c in the distances over these, by rows from `first` on.
+
+    Return c without close pairs, in the type of the points, and the part of the gradient that close
+    pairs and the sums of c contribute: c_ij (a_i - a_j) for the former, a_i sum_j c_ij for others.
+    """
+    rows = len(spread)
+    far = np.empty(spread.shape, points.dtype)
+    out = np.empty((rows, points.shape[1]), points.dtype)
+    _split(team_for(rows), first, spread, distances, points, norms, far, out)
+    return far, out
+
+
+@compiled
+def _split(
+    threads: int,
+    start: int,
+    spread: Floats,
+    distances: Floats,
+    points: Matrix,
+    norms: Floats,
+    far: Matrix,
+    out: Matrix,
+) -> None:
+    given = start, spread, distances, points, norms, far, out
+    in_team(threads, _rows_of_split, len(out), ROWS, given)
+
+
+@compiled_sum
+def _rows_of_split(
+    first: int,
+    last: int,
+    start: int,
+    spread: Floats,
+    distances: Floats,
+    points: Matrix,
+    norms: Floats,
+    far: Matrix,
+    out: Matrix,
+) -> None:
+    for row in range(first, last):
+        i = start + row
+        source, target, d, total = spread[row], far[row], distances[i], 0.0
+        close = False
+        for j in range(len(source)):
+            near = d[j] * d[j] <= CLOSE * (norms[i] + norms[j])
+            close |= near and j != i
+            value = 0.0 if near else source[j]
+            target[j] = value
+            total += value
+        for k in range(out.shape[1]):
+            out[row, k] = total * points[i, k]
+        if close:
+            for j in range(len(source)):
+                if j != i and d[j] * d[j] <= CLOSE * (norms[i] + norms[j]):
+                    for k in range(out.shape[1]):
+                        out[row, k] += source[j] * (points[i, k] - points[j, k])
