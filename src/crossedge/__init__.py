@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from crossedge.divergences import divergence as divergence
     from crossedge.losses import TwoSampleLoss as TwoSampleLoss
+    from crossedge.losses import gather as gather
     from crossedge.null import Normal as Normal
     from crossedge.null import Pearson3 as Pearson3
     from crossedge.null import Permutation as Permutation
@@ -58,6 +59,7 @@ _HOMES = {
     "TwoSampleResult": "crossedge.result",
     "Weights": "crossedge.weights",
     "divergence": "crossedge.divergences",
+    "gather": "crossedge.losses",
     "normality": "crossedge.null.normality",
     "power_study": "crossedge.studies",
     "sample_edges": "crossedge.weights",
@@ -65,7 +67,8 @@ _HOMES = {
 }
 _SUBMODULES = {name: f"crossedge.{name}" for name in ("learning", "plots")}
 # names that need an extra are listed where it is installed, so that `help` can show them
-__all__ = [name for name in _HOMES if name != "TwoSampleLoss" or installed("torch")]
+_WITH_TORCH = {"TwoSampleLoss", "gather"}
+__all__ = [name for name in _HOMES if name not in _WITH_TORCH or installed("torch")]
 
 
 def __getattr__(name: str) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, SupportsIndex
 
 from crossedge.adaptive import adaptive_test
 from crossedge.data.distances import Distance, Distances, pooled_distances
+from crossedge.data.representations import Transform, check_transform
 from crossedge.data.samples import Samples
 from crossedge.null import Law, Permutation, null_named
 from crossedge.result import TwoSampleResult
@@ -31,6 +32,7 @@ def two_sample(
     null: str | Law = "permutation",
     n_resamples: SupportsIndex = 9999,
     distance: Distance = 2.0,
+    transform: Transform | None = None,
     rng: Rng = None,
     early_stopping: SupportsIndex | None = None,
 ) -> TwoSampleResult:
@@ -73,6 +75,11 @@ def two_sample(
         (a, d) and (b, d), that returns their (a, b) distances. The blocks are tensors if the
         samples are, or if the function accepts nothing else. The function is called in another
         thread, while the main thread waits for interrupts.
+    transform : callable, optional
+        A map from the (n, d) pooled points to (n, e) points, on which the test then runs, such as a
+        layer of a network. It sees the pooled points only, in one call, so any map keeps the
+        p-value valid. It receives a tensor, without a gradient, if the samples are tensors or if it
+        is a torch module, and otherwise an array.
     rng : int, numpy Generator or torch Generator, optional
         The source of randomness. The same source gives the same answer on any number of threads.
     early_stopping : int, optional
@@ -129,9 +136,10 @@ def two_sample(
         early_stopping=early_stopping,
     )
     check_rng(rng)
+    check_transform(transform)
 
     def run() -> TwoSampleResult:
-        samples, distances = pooled_distances(x, y, distance)
+        samples, distances = pooled_distances(x, y, distance, transform)
         return test(samples, distances, rng)
 
     return run_usual(run)

@@ -5,7 +5,6 @@ from scipy.spatial.distance import cdist
 
 import crossedge as ce
 from brute_force import lp_distances
-from crossedge.autograd.distances import direct_distances, euclidean_distances
 from crossedge.data.distances import point_distances
 from crossedge.numerics.leaves import build_leaves, reduced_distances, reduced_gap, reduced_gaps
 
@@ -169,60 +168,6 @@ def test_asymmetry_is_seen_wherever_it_shows():
     x = np.arange(100.0)[:, None]
     with pytest.raises(ValueError, match="distance is not symmetric"):
         ce.two_sample(x[:50], x[50:], ce.SpanningTree(1.0), distance=one_pair_differs)
-
-
-class TestProductOfMatrices:
-    """In many dimensions: near points, equal points and the gradient must not suffer from it."""
-
-    def points(self, kind, d=48):
-        rng = np.random.default_rng(4)
-        points = rng.normal(size=(40, d))
-        if kind == "far from the origin":
-            points += 1e6
-        elif kind == "a few near pairs":
-            points[20:25] = points[:5] + 1e-9 * rng.normal(size=(5, d))
-        elif kind == "a few equal pairs":
-            points[20:25] = points[:5]
-        elif kind == "collapsed":
-            points[20:] = points[0] + 1e-12 * rng.normal(size=(20, d))
-        elif kind == "clusters far apart":
-            points[20:] += 1e4
-        return torch.as_tensor(points)
-
-    KINDS = (
-        "normal",
-        "far from the origin",
-        "a few near pairs",
-        "a few equal pairs",
-        "collapsed",
-        "clusters far apart",
-    )
-
-    @pytest.mark.parametrize("kind", KINDS)
-    @pytest.mark.parametrize("parts", ["one", "both", "only y"])
-    def test_values_and_gradients_are_those_of_differences(self, kind, parts):
-        points, found = self.points(kind), []
-        push = torch.as_tensor(np.random.default_rng(5).normal(size=(40, 40)))
-        x, y = points[:15].clone(), points[15:].clone()
-        if parts == "both":
-            x.requires_grad_()
-        y.requires_grad_()
-        for distances in (
-            direct_distances(torch.cat([x, y]), 2.0),
-            euclidean_distances(torch.cat([x, y]), y[:0])
-            if parts == "one"
-            else euclidean_distances(x, y),
-        ):
-            inputs = [part for part in (x, y) if part.requires_grad]
-            found.append((distances.detach(), *torch.autograd.grad(distances, inputs, push)))
-        assert torch.equal(found[1][0], found[1][0].T)
-        for ours, theirs in zip(found[1], found[0], strict=True):
-            torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-11)
-
-    def test_single_precision(self):
-        points = self.points("a few near pairs").float()
-        found = euclidean_distances(points, points[:0])
-        torch.testing.assert_close(found, direct_distances(points, 2.0), rtol=2e-5, atol=0)
 
 
 @pytest.mark.parametrize(

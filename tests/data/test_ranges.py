@@ -9,7 +9,7 @@ import torch
 
 import crossedge as ce
 from crossedge.autograd import distances as euclidean
-from crossedge.autograd.distances import direct_distances
+from crossedge.autograd.distances import lp_distances
 from crossedge.data.distances import lp_matrix
 from crossedge.statistics import STATISTICS
 
@@ -32,16 +32,16 @@ def test_any_power_to_full_precision(p):
     points[2] = points[0] + [0.25, -0.25, 0.25]
     expected = np.array([[norm(a - b, p) for b in points] for a in points])
     np.testing.assert_allclose(lp_matrix(points, p), expected, rtol=1e-13)
-    by_torch = direct_distances(torch.from_numpy(points), p)
+    by_torch = lp_distances(torch.from_numpy(points), p)
     np.testing.assert_allclose(by_torch, expected, rtol=1e-13)
-    single = direct_distances(torch.from_numpy(points).float(), p)
+    single = lp_distances(torch.from_numpy(points).float(), p)
     np.testing.assert_allclose(single, expected, rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.parametrize("p", [1.5, 3.0, 40.0])
 def test_gradients_of_any_power(p):
     points = torch.from_numpy(X[:7]).requires_grad_()
-    assert torch.autograd.gradcheck(lambda x: direct_distances(x, p), points)
+    assert torch.autograd.gradcheck(lambda x: lp_distances(x, p), points)
 
 
 @pytest.mark.parametrize("p", [3.0, 1e4, 1e6, 1e12, 1e300])
@@ -49,7 +49,7 @@ def test_gradients_of_any_power(p):
 def test_gradients_where_differences_tie(p, dtype):
     """The slope along each of two equal differences is 2^-(p-1)/p."""
     points = torch.tensor([[0.0, 0.0], [1.0, 1.0]], dtype=dtype, requires_grad=True)
-    direct_distances(points, p)[0, 1].backward()
+    lp_distances(points, p)[0, 1].backward()
     expected = 2.0 ** (-(p - 1) / p)
     np.testing.assert_allclose(points.grad, [[-expected] * 2, [expected] * 2], rtol=1e-6)
 
@@ -57,11 +57,11 @@ def test_gradients_where_differences_tie(p, dtype):
 @pytest.mark.parametrize("p", [1.0, 2.0, np.inf])
 def test_blocks_of_rows_are_as_good_as_one_call(p, monkeypatch):
     points = torch.from_numpy(X).requires_grad_()
-    expected = direct_distances(points, p)
+    expected = lp_distances(points, p)
     (gradient,) = torch.autograd.grad((expected * expected.detach()).sum(), points)
     monkeypatch.setattr(euclidean, "MOST_FOR_CDIST", 0)
     monkeypatch.setattr(euclidean, "BLOCK_DIFFERENCES", 1000)
-    found = direct_distances(points, p)
+    found = lp_distances(points, p)
     torch.testing.assert_close(found, expected)
     (again,) = torch.autograd.grad((found * found.detach()).sum(), points)
     torch.testing.assert_close(again, gradient)
@@ -87,7 +87,7 @@ def test_one_far_point_does_not_merge_the_others(columns, weights):
 
 def test_gradients_between_equal_points_are_zero():
     points = torch.ones(4, 2, dtype=torch.float64, requires_grad=True)
-    direct_distances(points, 3.0).sum().backward()
+    lp_distances(points, 3.0).sum().backward()
     assert torch.equal(points.grad, torch.zeros(4, 2))
 
 

@@ -6,30 +6,71 @@ import math
 from typing import Any
 
 import torch
-from torch.autograd.function import once_differentiable
 
-from crossedge.data.euclidean import MANY_COLUMNS, Product, euclidean_by_product
+from crossedge.autograd.once import only_once
 
 MOST_FOR_CDIST = 1 << 29  # differences of coordinates, which torch.cdist takes less than 1 s for
 BLOCK_DIFFERENCES = 1 << 21  # differences of coordinates that are in memory at a time
 
 
-def lp_distances(x: torch.Tensor, p: float, y: torch.Tensor | None = None) -> torch.Tensor:
-    """Return the (n, n) distances of (n, d) points, given as x alone or as x and y.
-
-    A product of matrices replaces differences where it is faster and does not lose digits.
-    """
-    if p == 2 and x.shape[1] >= MANY_COLUMNS:
-        return euclidean_distances(x, x[:0] if y is None else y)
-    return direct_distances(x if y is None else torch.cat([x, y]), p)
-
-
-def direct_distances(points: torch.Tensor, p: float) -> torch.Tensor:
-    """Return the (n, n) l_p distances of (n, d) points, by differences of coordinates."""
-    if p in (1.0, 2.0, math.inf) and len(points) * points.numel() <= MOST_FOR_CDIST:
-        return torch.cdist(points, points, p, compute_mode="donot_use_mm_for_euclid_dist")
-    found: torch.Tensor = _Minkowski.apply(points, p)  # type: ignore[no-untyped-call]
+def lp_distances(points: torch.Tensor, p: float) -> torch.Tensor:
+    """Return the (n, n) l_p distances of (n, d) points; only p = 2 has second derivatives."""
+    function: Any = _Minkowski
+    if len(points) * points.numel() <= MOST_FOR_CDIST:
+        function = _Euclidean if p == 2 else _Direct if p in (1.0, math.inf) else function
+    found: torch.Tensor = function.apply(points, p)
     return found
+
+
+class _Euclidean(torch.autograd.Function):
+    """Distances d, with the gradient sum_j c_ij (a_i - a_j) in the point a_i, c = (G + G') / d.
+
+    G is the gradient in the distances; c is 0 between equal points. Where a second derivative may
+    follow, the gradient is made of operations that can be differentiated any number of times.
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(points: torch.Tensor, p: float) -> torch.Tensor:
+        return torch.cdist(points, points, p, compute_mode="donot_use_mm_for_euclid_dist")
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+        ctx.save_for_backward(inputs[0], output)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
+        points, distances = ctx.saved_tensors
+        if not torch.is_grad_enabled():  # by differences, which is more accurate for close points
+            both = (gradient + gradient.mT).contiguous()
+            return torch.ops.aten._cdist_backward(both, points, points, 2.0, distances), None
+        apart = distances > 0
+        safe = torch.where(apart, distances, 1.0)
+        pull = torch.where(apart, (gradient + gradient.mT) / safe, 0.0)
+        centred = points - points.detach().mean(0)
+        return pull.sum(1, keepdim=True) * centred - pull @ centred, None
+
+
+class _Direct(torch.autograd.Function):
+    """The l_1 or l_infinity distance by the kernels of torch."""
+
+    @staticmethod
+    def forward(points: torch.Tensor, p: float) -> torch.Tensor:
+        return torch.cdist(points, points, p)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+        points, ctx.p = inputs
+        ctx.save_for_backward(points, output)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
+        points, distances = ctx.saved_tensors
+        with torch.no_grad():
+            both = (gradient + gradient.mT).contiguous()
+            found = torch.ops.aten._cdist_backward(both, points, points, ctx.p, distances)
+        return only_once(found, "the l_p distance", gradient, points), None
 
 
 class _Minkowski(torch.autograd.Function):
@@ -55,10 +96,16 @@ class _Minkowski(torch.autograd.Function):
         ctx.save_for_backward(inputs[0])
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
         (points,) = ctx.saved_tensors
-        pull, p, parts = gradient + gradient.T, ctx.p, []
+        with torch.no_grad():
+            found = _Minkowski.pull(points, gradient + gradient.T, ctx.p)
+        return only_once(found, "the l_p distance", gradient, points), None
+
+    @staticmethod
+    def pull(points: torch.Tensor, pull: torch.Tensor, p: float) -> torch.Tensor:
+        """Return the gradient in the points, from that in the distance of each pair."""
+        parts = []
         for rows in _blocks(points):
             signs, _, powers, ratio = _relative(points, rows, p)
             if p == math.inf:
@@ -67,7 +114,7 @@ class _Minkowski(torch.autograd.Function):
             else:
                 slope, scale = ratio.pow_(p - 1), powers.pow_(-(p - 1) / p)
             parts.append(((pull[rows] * scale)[..., None] * slope.mul_(signs)).sum(1))
-        return torch.cat(parts), None
+        return torch.cat(parts)
 
 
 def _relative(
@@ -86,57 +133,3 @@ def _blocks(points: torch.Tensor) -> list[slice]:
     """Return blocks of rows whose differences to all points are in memory at a time."""
     size = max(BLOCK_DIFFERENCES // max(points.numel(), 1), 1)
     return [slice(first, first + size) for first in range(0, len(points), size)]
-
-
-def euclidean_distances(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """Return the symmetric (n, n) distances of all (n_x, d) and (n_y, d) points.
-
-    The gradient between equal points is 0. If x or y needs no gradient, none is computed for it.
-    """
-    product = euclidean_by_product(torch.cat([x.detach(), y.detach()]))
-    if product is None:
-        return direct_distances(torch.cat([x, y]), 2.0)
-    found: torch.Tensor = _ByProduct.apply(x, y, product)  # type: ignore[no-untyped-call]
-    return found
-
-
-class _ByProduct(torch.autograd.Function):
-    """Euclidean distances by a product of matrices, with their gradient.
-
-    Let G be the gradient in the distances d. The gradient in the point a_i is the sum over j of
-    c_ij (a_i - a_j) with c = (G + G') / d. It is one more product of matrices, but for close pairs
-    the differences a_i - a_j are used as they are.
-    """
-
-    @staticmethod
-    def forward(_: torch.Tensor, __: torch.Tensor, product: Product) -> torch.Tensor:
-        found: torch.Tensor = product.distances
-        return found
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
-        x, _, product = inputs
-        ctx.save_for_backward(output, *product[1:])
-        ctx.n_x = len(x)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        """Return the gradients in x and y, None for one that is not needed."""
-        distances, centred, rows, columns, differences = ctx.saved_tensors
-        to_x, to_y, *_ = ctx.needs_input_grad
-        own = slice(0 if to_x else ctx.n_x, None if to_y else ctx.n_x)
-        pull = (gradient + gradient.T).div_(distances).fill_diagonal_(0.0)
-        near = torch.where(distances[rows, columns] > 0, pull[rows, columns], 0.0)
-        pull[rows, columns] = pull[columns, rows] = 0.0
-        pull = pull[own]
-        change = torch.addmm(pull.sum(1, keepdim=True) * centred[own], pull, centred, alpha=-1)
-        before, after = (
-            centred.new_zeros(part, centred.shape[1])
-            for part in (own.start or 0, len(centred) - (own.start or 0) - len(change))
-        )
-        out = torch.cat([before, change, after])
-        if len(rows):
-            change = near[:, None] * differences
-            out.index_add_(0, rows, change).index_add_(0, columns, change, alpha=-1)
-        return out[: ctx.n_x] if to_x else None, out[ctx.n_x :] if to_y else None, None

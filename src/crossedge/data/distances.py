@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from crossedge.data.euclidean import MANY_COLUMNS, euclidean_by_product
+from crossedge.data.representations import Transform, represent
 from crossedge.data.samples import (
     Samples,
     check_distance_rows,
@@ -64,7 +65,9 @@ def check_norm(p: object, choices: str) -> None:
         raise ValueError(f"distance={p} is not a norm: l_p needs p >= 1, or infinity")
 
 
-def pooled_distances(x: object, y: object, distance: Distance) -> tuple[Samples, Distances]:
+def pooled_distances(
+    x: object, y: object, distance: Distance, transform: Transform | None = None
+) -> tuple[Samples, Distances]:
     """Check and pool two samples, and return them with the distances between all points."""
     if isinstance(distance, str):
         if distance != "precomputed":
@@ -72,13 +75,18 @@ def pooled_distances(x: object, y: object, distance: Distance) -> tuple[Samples,
                 f"distance={distance!r} is unknown: "
                 "give p >= 1 for l_p, a callable, or 'precomputed'"
             )
+        if transform is not None:
+            raise ValueError(
+                "transform does not go with distance='precomputed', which has no points: "
+                "leave one of them out"
+            )
         samples = pool_precomputed(x, y)
         return samples, matrix_distances(samples.values)
     if callable(distance):
-        samples = pool(x, y)
+        samples = represent(pool(x, y), transform)
         return samples, callable_distances(samples.values, distance, samples.as_tensors)
     check_norm(distance, "p >= 1 for l_p, a callable, or 'precomputed'")
-    samples = pool(x, y)
+    samples = represent(pool(x, y), transform)
     return samples, point_distances(samples.values, float(distance))
 
 

@@ -133,7 +133,7 @@ class Run:
         count = min(self.configuration.batch, len(held_out))
         chosen = torch.randperm(len(held_out), generator=torch.Generator().manual_seed(epoch))
         real, fake = held_out[chosen[:count]], self.sample(count, seed=epoch)
-        distances = lp_distances(real.double(), 2.0, fake.double())
+        distances = lp_distances(torch.cat([real, fake]).double(), 2.0)
         weights = self.configuration.make_weights(self.configuration.phase_of(epoch))
         found = {}
         for name, null in LAWS.items():

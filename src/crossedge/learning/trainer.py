@@ -15,6 +15,7 @@ from torch import nn
 from crossedge.learning.configuration import Configuration, Phase
 from crossedge.learning.datasets import Dataset
 from crossedge.learning.generators import initialise, own_randomness, paper_generator
+from crossedge.losses import gather
 from crossedge.runtime.interrupts import checkpoint
 
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
@@ -262,7 +263,7 @@ class Trainer:
         """Take one step of Adam, and return the loss before it."""
         noise = torch.randn(self.batch, self.noise, generator=self.random).to(real.device)
         shares = noise.chunk(_processes())
-        fake = _gather(self.generator(shares[rank()]))
+        fake = gather(self.generator(shares[rank()]))
         if not bool(torch.isfinite(fake.detach()).all()):
             raise NotFiniteError("generated points are not finite")
         value = self.losses[self.epoch](real, fake)
@@ -272,8 +273,9 @@ class Trainer:
         value.backward()  # type: ignore[no-untyped-call]
         gradients = [one.grad for one in self.generator.parameters() if one.grad is not None]
         if _processes() > 1:
-            for gradient in gradients:
+            for gradient in gradients:  # the mean over processes, as in `gather`
                 dist.all_reduce(gradient)
+                gradient /= _processes()
         if not all(bool(torch.isfinite(gradient.sum())) for gradient in gradients):
             raise NotFiniteError("the gradient is not finite")
         self.optimizer.step()  # after all checks: a failed step changes no parameter
@@ -291,13 +293,3 @@ def _processes() -> int:
 def rank() -> int:
     """Return the number of this process under torchrun, or 0."""
     return dist.get_rank() if _processes() > 1 else 0
-
-
-def _gather(own: torch.Tensor) -> torch.Tensor:
-    """Return the whole batch, with gradients only into the share of this process."""
-    if _processes() == 1:
-        return own
-    shares = [torch.empty_like(own) for _ in range(_processes())]
-    dist.all_gather(shares, own.detach().contiguous())
-    shares[rank()] = own
-    return torch.cat(shares)

@@ -7,11 +7,11 @@ points. Autograd has all derivatives, except that trees have the first only.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 from torch.nn.functional import softplus
 
+from crossedge.autograd.distances import lp_distances
 from crossedge.losses.settings import Settings, scale_name
 from crossedge.moments import LabelMoments
 from crossedge.statistics import WithinSums
@@ -20,7 +20,7 @@ from crossedge.weights import DenseWeights, EnergyKernel, GraphWeights, NearestN
 from crossedge.weights.kernels import LARGEST_RATIO, BandwidthKernel
 from crossedge.weights.smoothed import smoothed
 
-TILT_STEPS = 40  # of the bisection for the tilt of the odds
+TILT_STEPS = 24  # of the bisection for the tilt of the odds
 LARGEST_TILT = 80.0  # temperatures: the least odds of float32 are e^-88
 
 
@@ -36,7 +36,7 @@ def loss_in_torch(
     largest = pooled.detach().abs().amax()
     exponent = torch.where(largest > 0, torch.frexp(largest).exponent - 1, 0)
     unit = torch.ldexp(torch.ones_like(largest), exponent)
-    distances = euclidean(pooled / unit)
+    distances = lp_distances(pooled / unit, 2.0)
     loss = of_distances(settings, distances, len(x), None if scale is None else scale / unit)
     if isinstance(settings.weights, EnergyKernel) and settings.scales_with_weights:
         return loss * unit
@@ -142,49 +142,20 @@ def _tilt(log_odds: torch.Tensor, k: int) -> torch.Tensor:
 
 def _number_of_choices(take: torch.Tensor, leave: torch.Tensor, k: int) -> torch.Tensor:
     """Return (rows, k + 1): the probability of 0 ... k choices, by products of pairs of parts."""
-    parts = torch.nn.functional.pad(torch.stack([leave, take], 2), (0, k - 1))
+    parts = torch.stack([leave, take], 2)
     while parts.shape[1] > 1:
         if parts.shape[1] % 2:
-            none = torch.nn.functional.pad(parts.new_ones(len(parts), 1, 1), (0, k))
+            none = torch.nn.functional.pad(
+                parts.new_ones(len(parts), 1, 1), (0, parts.shape[2] - 1)
+            )
             parts = torch.cat([parts, none], 1)
-        a, b = parts[:, ::2], parts[:, 1::2]
-        shifted = (
-            torch.nn.functional.pad(a[..., j : j + 1] * b[..., : k + 1 - j], (j, 0))
-            for j in range(k + 1)
+        a, b = parts[:, ::2, :, None], parts[:, 1::2, None, :]
+        size = parts.shape[2]
+        # entry (i, j) of the product of both goes to the coefficient i + j, up to k
+        total = torch.arange(size, device=parts.device)[:, None] + torch.arange(
+            size, device=parts.device
         )
-        parts = torch.stack(list(shifted)).sum(0)
-    return parts[:, 0]
-
-
-def euclidean(points: torch.Tensor) -> torch.Tensor:
-    """Return the (n, n) distances of (n, d) points, differentiable any number of times."""
-    found: torch.Tensor = _Euclidean.apply(points)  # type: ignore[no-untyped-call]
-    return found
-
-
-class _Euclidean(torch.autograd.Function):
-    """Distances d, with the gradient sum_j c_ij (a_i - a_j) in the point a_i, c = (G + G') / d.
-
-    G is the gradient in the distances; c is 0 between equal points.
-    """
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(points: torch.Tensor) -> torch.Tensor:
-        return torch.cdist(points, points, compute_mode="donot_use_mm_for_euclid_dist")
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
-        ctx.save_for_backward(inputs[0], output)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
-        points, distances = ctx.saved_tensors
-        apart = distances > 0
-        pull = torch.where(
-            apart, (gradient + gradient.mT) / torch.where(apart, distances, 1.0), 0.0
-        )
-        centred = points - points.detach().mean(0)
-        found: torch.Tensor = pull.sum(1, keepdim=True) * centred - pull @ centred
-        return found
+        kept = torch.arange(min(2 * size - 1, k + 1), device=parts.device)
+        place = (total[..., None] == kept).to(parts).reshape(size * size, len(kept))
+        parts = (a * b).flatten(2) @ place
+    return torch.nn.functional.pad(parts[:, 0], (0, max(k + 1 - parts.shape[2], 0)))

@@ -10,6 +10,7 @@ import torch
 
 from crossedge.autograd.distances import lp_distances
 from crossedge.data.distances import Distance, check_itself, check_norm
+from crossedge.data.representations import check_transform
 from crossedge.losses.operators import loss_of, loss_of_matrix, remember
 from crossedge.losses.settings import Standardize, check_settings
 from crossedge.numerics.checks import check_values
@@ -36,6 +37,10 @@ class TwoSampleLoss(torch.nn.Module):
         exact skewness, which costs one more product of matrices.
     distance : float or callable, optional
         As in `two_sample`.
+    transform : torch.nn.Module or callable, optional
+        A map from the pooled (n, d) points to (n, e) points, such as a layer of a network, on which
+        the loss is then computed. Gradients flow through it; its own parameters are parameters of
+        the loss if it is a module.
 
     Raises
     ------
@@ -50,6 +55,13 @@ class TwoSampleLoss(torch.nn.Module):
 
     Notes
     -----
+    Everything is computed in float64 on the CPU, and in the precision of the points on other
+    devices. Half precision becomes float32, under autocast too. Gradients need no tape and few
+    (n, n) matrices. Losses of neighbours and kernels have second derivatives, trees have none.
+
+    A temperature or bandwidth that is a tensor with a gradient learns. A `torch.nn.Parameter` is a
+    parameter of the loss.
+
     A smoothed graph sees as far as its temperature. Samples that are many temperatures apart hardly
     attract each other, and minimising the loss then only rearranges each sample by itself. Begin
     with a temperature of the order of their distance, such as "median", or give several. Equal
@@ -86,13 +98,13 @@ class TwoSampleLoss(torch.nn.Module):
         if not callable(distance):
             check_norm(distance, "p >= 1 for l_p, or a callable")
         self.distance, self.transform = distance, transform
-        if transform is not None and not callable(transform):
-            raise TypeError(f"transform={transform!r} is not callable: give a module or a function")
+        check_transform(transform)
 
     def extra_repr(self) -> str:
         """Return the settings, for the representation of the module."""
         names = f"statistic={self.statistic.name!r}, standardize={self.standardize!r}"
-        return f"{self.weights}, {names}, distance={self.distance}"
+        learnt = f", {self.settings.scale_name} learns" if self.scale is not None else ""
+        return f"{self.settings.weights}, {names}, distance={self.distance}{learnt}"
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a pickled loss."""
@@ -184,6 +196,8 @@ def _lp_distances(pooled: torch.Tensor, p: float) -> torch.Tensor:
     """Return the (n, n) l_p distances, scaled by a power of two on the way."""
     if not pooled.is_cpu:
         return lp_distances(pooled, p)
+    if torch.compiler.is_compiling():  # a compiler cannot look at values
+        return lp_distances(pooled.double(), p)
     largest = float(pooled.detach().abs().max())
     if not math.isfinite(largest):
         raise ValueError("x or y has NaN or infinite entries: the loss needs finite points")
@@ -206,6 +220,8 @@ def _check_returned(distances: object, n: int) -> None:
             f"distance returned shape {tuple(distances.shape)} for blocks of {n} and {n} points: "
             f"it must return ({n}, {n}), as torch.cdist does"
         )
+    if torch.compiler.is_compiling():  # a compiler cannot look at values
+        return
     given = distances.detach()
     check_values(given)
     check_itself(float(given.diagonal().max()), float(given.max()))

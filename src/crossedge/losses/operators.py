@@ -112,7 +112,7 @@ def _of_scale(
     if scale is None or not wanted:
         return torch.empty(0)
     values = np.array([each.scale for each in found])
-    return torch.as_tensor(values, dtype=scale.dtype).reshape(*batch, *scale.shape)
+    return torch.as_tensor(values, dtype=scale.dtype).reshape((*batch, *scale.shape))
 
 
 _points_op: Any = torch.library.custom_op(
@@ -169,6 +169,8 @@ class LossOfPoints(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensors) -> None:
         x, y, scale, ctx.text, ctx.wants = inputs
+        if not torch.compiler.is_compiling():
+            ctx.settings = _known[ctx.text]  # kept as long as the graph
         ctx.save_for_backward(x, y, scale, *output[1:])
         ctx.set_materialize_grads(False)
 
@@ -179,8 +181,8 @@ class LossOfPoints(torch.autograd.Function):
         if any(needed and not had for needed, had in zip(needs, ctx.wants, strict=True)):
             own = LossOfPoints.apply(x, y, scale, ctx.text, needs)[1:]  # type: ignore[no-untyped-call]
         out = _chain(gradient, own, needs, x.ndim - 2)
-        if any(one is not None for one in along):
-            second = _second_derivative(ctx.text, (x, y, scale), along)
+        if not torch.compiler.is_compiling() and any(one is not None for one in along):
+            second = _second_derivative(ctx.settings, (x, y, scale), along)
             out = [_sum(one, more) for one, more in zip(out, second, strict=True)]
         return *out, None, None
 
@@ -218,6 +220,8 @@ class LossOfDistances(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensors) -> None:
         distances, scale, ctx.n_x, ctx.text, ctx.wants = inputs
+        if not torch.compiler.is_compiling():
+            ctx.settings = _known[ctx.text]  # kept as long as the graph
         ctx.save_for_backward(distances, scale, *output[1:])
         ctx.set_materialize_grads(False)
 
@@ -229,8 +233,8 @@ class LossOfDistances(torch.autograd.Function):
             given = distances, scale, ctx.n_x, ctx.text, needs
             own = LossOfDistances.apply(*given)[1:]  # type: ignore[no-untyped-call]
         out = _chain(gradient, own, needs, 0)
-        if any(one is not None for one in along):
-            second = _second_derivative(ctx.text, (distances, scale), along, ctx.n_x)
+        if not torch.compiler.is_compiling() and any(one is not None for one in along):
+            second = _second_derivative(ctx.settings, (distances, scale), along, ctx.n_x)
             out = [_sum(one, more) for one, more in zip(out, second, strict=True)]
         return *out, None, None, None
 
@@ -261,10 +265,9 @@ def _sum(one: torch.Tensor | None, other: torch.Tensor | None) -> torch.Tensor |
 
 
 def _second_derivative(
-    text: str, given: tuple[Any, ...], along: tuple[Any, ...], n_x: int | None = None
+    settings: Settings, given: tuple[Any, ...], along: tuple[Any, ...], n_x: int | None = None
 ) -> list[torch.Tensor | None]:
     """Return the derivatives of the sum of all gradients times the directions `along`."""
-    settings = _known[text]
     if isinstance(settings.weights, SpanningTree):
         raise NotImplementedError(
             "a loss of spanning trees has no second derivatives: take NearestNeighbours or a "

@@ -44,22 +44,24 @@ class DirectPoints:
 class ProductPoints:
     """Points whose distances are computed by a product of matrices, in their own precision."""
 
-    points: Any  # (n, d), less their mean, times `scale`
-    norms: Floats  # their squared norms
+    given: Any  # (n, d)
     scale: float  # a power of two
+    points: Any  # (n, d): the same less their mean, times `scale`
+    norms: Floats  # their squared norms
 
     @cached_property
     def distances(self) -> Floats:
         """The (n, n) distances of the points, times `scale`."""
         gram = symmetric_product(torch.from_numpy(self.points))
-        return distances_of_products(gram.numpy(), self.points, self.norms)
+        return distances_of_products(gram.numpy(), self.norms, self.given, self.scale)
 
     def pull(self, spread: Floats, first: int) -> Any:
         """Return the gradients in the scaled points from `first` on, one for each row of `spread`.
 
         These rows hold the gradient in the scaled distances over these distances.
         """
-        far, out = split_spread(spread, self.distances, self.points, self.norms, first)
+        own = self.distances, self.points, self.norms, self.given, self.scale
+        far, out = split_spread(spread, *own, first)
         product, far, points = (torch.from_numpy(one) for one in (out, far, self.points))
         torch.addmm(product, far, points, alpha=-1, out=product)
         return out
@@ -82,7 +84,7 @@ def scaled_points(pooled: Any) -> DirectPoints | ProductPoints:
     exponent = math.frexp(largest)[1]
     if pooled.shape[1] >= MANY_COLUMNS:
         scale = math.ldexp(1.0, min(max(-exponent, -1000), 1000))
-        return ProductPoints(*centred(np.ascontiguousarray(pooled), scale), scale)
+        return ProductPoints(pooled, scale, *centred(pooled, scale))
     columns, scale = np.ascontiguousarray(pooled.T, np.float64), 1.0
     if largest > 0 and not USUAL_RANGE[0] < largest < USUAL_RANGE[1]:
         scale = math.ldexp(1.0, min(FAR_EXPONENT - exponent, 1000))

@@ -9,7 +9,6 @@ cancel, even if a point is far away from all others.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 from crossedge.runtime.arrays import is_tensor
@@ -46,15 +45,10 @@ class ThirdSums(NamedTuple):
     degree_degree: Array  # deg' V deg
 
 
-def second_sums(W: Array, centred: Callable[[], Centred]) -> SecondSums:
-    """Return the sums of a matrix. Those of a tensor have a gradient that needs no tape."""
-    if is_tensor(W):
-        from crossedge.autograd.second_sums import second_sums_with_gradient
-
-        return SecondSums(*second_sums_with_gradient(W))
-    V, degree = centred()
-    flat = V.ravel()
-    return SecondSums(W.sum() / 2, (flat @ flat) / 2, degree @ degree)
+def second_sums(W: Array, centred: Centred) -> SecondSums:
+    """Return the sums of a matrix."""
+    flat = centred.V.reshape(-1)
+    return SecondSums(W.sum() / 2, (flat @ flat) / 2, centred.degree @ centred.degree)
 
 
 def third_sums(centred: Centred) -> ThirdSums:

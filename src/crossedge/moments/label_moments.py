@@ -84,7 +84,7 @@ class LabelMoments:
     def _second(self) -> SecondSums:
         if isinstance(self.weights, EdgeList):
             return second_sums_of_edges(self.weights)
-        return second_sums(self.weights.matrix, lambda: self.centred)
+        return second_sums(self.weights.matrix, self.centred)
 
     @cached_property
     def _third(self) -> ThirdSums:

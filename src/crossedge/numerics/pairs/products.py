@@ -51,16 +51,21 @@ def _rows_of_centred(
         norms[i] = norm
 
 
-def distances_of_products(gram: Matrix, points: Matrix, norms: Floats) -> Floats:
-    """Return distances, given the products a'b on and below the diagonal."""
+def distances_of_products(gram: Matrix, norms: Floats, given: Matrix, scale: float) -> Floats:
+    """Return distances, given the products a'b of centred points on and below the diagonal.
+
+    `given` are the points before they were centred, which rounds them, and times `scale`.
+    """
     out = np.empty(gram.shape)
-    _distances(team_for(len(gram)), gram, points, norms, out)
+    _distances(team_for(len(gram)), gram, norms, given, scale, out)
     return out
 
 
 @compiled
-def _distances(threads: int, gram: Matrix, points: Matrix, norms: Floats, out: Floats) -> None:
-    in_team(threads, _rows_of_distances, len(out), ROWS, (gram, points, norms, out))
+def _distances(
+    threads: int, gram: Matrix, norms: Floats, given: Matrix, scale: float, out: Floats
+) -> None:
+    in_team(threads, _rows_of_distances, len(out), ROWS, (gram, norms, given, scale, out))
     in_team(threads, _reflect, len(out), SIDE, (out,))
 
 
@@ -71,7 +76,13 @@ def _reflect(first: int, last: int, out: Floats) -> None:
 
 @compiled_fused
 def _rows_of_distances(
-    first: int, last: int, gram: Matrix, points: Matrix, norms: Floats, out: Floats
+    first: int,
+    last: int,
+    gram: Matrix,
+    norms: Floats,
+    given: Matrix,
+    scale: float,
+    out: Floats,
 ) -> None:
     for i in range(first, last):
         row, target, own, close = gram[i, :i], out[i, :i], norms[i], False
@@ -83,22 +94,28 @@ def _rows_of_distances(
         if close:
             for j in range(len(row)):
                 if target[j] <= CLOSE * (own + norms[j]):
-                    target[j] = _squared_difference(points[i], points[j])
+                    target[j] = _squared_difference(given[i], given[j], scale)
         for j in range(len(target)):
             target[j] = np.sqrt(target[j])
         out[i, i] = 0.0
 
 
 @compiled_sum
-def _squared_difference(a: Matrix, b: Matrix) -> float:
+def _squared_difference(a: Matrix, b: Matrix, scale: float) -> float:
     total = 0.0
     for k in range(len(a)):
-        total += (np.float64(a[k]) - np.float64(b[k])) ** 2
+        total += ((np.float64(a[k]) - np.float64(b[k])) * scale) ** 2
     return total
 
 
 def split_spread(
-    spread: Floats, distances: Floats, points: Matrix, norms: Floats, first: int
+    spread: Floats,
+    distances: Floats,
+    points: Matrix,
+    norms: Floats,
+    given: Matrix,
+    scale: float,
+    first: int,
 ) -> tuple[Matrix, Matrix]:
     """Split the gradient c in the distances over these, by rows from `first` on.
 
@@ -108,7 +125,7 @@ def split_spread(
     rows = len(spread)
     far = np.empty(spread.shape, points.dtype)
     out = np.empty((rows, points.shape[1]), points.dtype)
-    _split(team_for(rows), first, spread, distances, points, norms, far, out)
+    _split(team_for(rows), first, spread, distances, points, norms, given, scale, far, out)
     return far, out
 
 
@@ -120,11 +137,13 @@ def _split(
     distances: Floats,
     points: Matrix,
     norms: Floats,
+    given: Matrix,
+    scale: float,
     far: Matrix,
     out: Matrix,
 ) -> None:
-    given = start, spread, distances, points, norms, far, out
-    in_team(threads, _rows_of_split, len(out), ROWS, given)
+    rest = start, spread, distances, points, norms, given, scale, far, out
+    in_team(threads, _rows_of_split, len(out), ROWS, rest)
 
 
 @compiled_sum
@@ -136,6 +155,8 @@ def _rows_of_split(
     distances: Floats,
     points: Matrix,
     norms: Floats,
+    given: Matrix,
+    scale: float,
     far: Matrix,
     out: Matrix,
 ) -> None:
@@ -155,4 +176,5 @@ def _rows_of_split(
             for j in range(len(source)):
                 if j != i and d[j] * d[j] <= CLOSE * (norms[i] + norms[j]):
                     for k in range(out.shape[1]):
-                        out[row, k] += source[j] * (points[i, k] - points[j, k])
+                        difference = np.float64(given[i, k]) - np.float64(given[j, k])
+                        out[row, k] += source[j] * (difference * scale)

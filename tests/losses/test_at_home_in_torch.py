@@ -1,0 +1,255 @@
+"""Losses under torch's transforms, compilers, precisions and processes."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+
+import crossedge as ce
+
+EVERY = [
+    ce.NearestNeighbours(1, 0.7),
+    ce.NearestNeighbours(3, 0.7),
+    ce.SpanningTree(0.7),
+    ce.GaussianKernel(),
+    ce.EnergyKernel(),
+]
+TWICE = [*EVERY[:2], ce.GaussianKernel(1.5), ce.LaplaceKernel((1.0, 2.0)), ce.EnergyKernel()]
+
+
+def points(*shape, seed=0, dtype=torch.float64):
+    return torch.randn(*shape, dtype=dtype, generator=torch.Generator().manual_seed(seed))
+
+
+@pytest.mark.parametrize("weights", EVERY, ids=repr)
+@pytest.mark.parametrize("standardize", [True, "pearson3"])
+class TestTransforms:
+    def test_gradients(self, weights, standardize):
+        loss = ce.TwoSampleLoss(weights, standardize=standardize)
+        x, y = points(12, 3), points(9, 3, seed=1).requires_grad_()
+        (expected,) = torch.autograd.grad(loss(x, y), y)
+        y = y.detach()
+        one = torch.tensor(1.0, dtype=torch.float64)
+        for found in (
+            torch.func.grad(lambda y: loss(x, y))(y),
+            torch.func.vjp(lambda y: loss(x, y), y)[1](one)[0],
+            torch.func.jacrev(lambda y: loss(x, y))(y),
+        ):
+            torch.testing.assert_close(found, expected)
+
+    def test_batches(self, weights, standardize):
+        loss = ce.TwoSampleLoss(weights, standardize=standardize)
+        x, y = points(12, 3), points(2, 4, 9, 3, seed=1)
+        flat = y.reshape(-1, 9, 3)
+        values = torch.stack([loss(x, one) for one in flat])
+        slopes = torch.stack([torch.func.grad(lambda y: loss(x, y))(one) for one in flat])
+        torch.testing.assert_close(loss(x, y), values.reshape(2, 4))
+        torch.testing.assert_close(torch.vmap(lambda y: loss(x, y))(flat), values)
+        mapped = torch.vmap(torch.func.grad(lambda y: loss(x, y)), in_dims=1, out_dims=1)
+        torch.testing.assert_close(mapped(flat.movedim(0, 1)), slopes.movedim(0, 1))
+        y = y.clone().requires_grad_()
+        loss(x, y).sum().backward()
+        torch.testing.assert_close(y.grad.reshape(-1, 9, 3), slopes)
+
+
+def test_a_batch_of_other_distances():
+    loss, x, y = ce.TwoSampleLoss(EVERY[0], distance=1.0), points(6, 3), points(2, 5, 3, seed=1)
+    torch.testing.assert_close(loss(x, y), torch.stack([loss(x, one) for one in y]))
+
+
+def test_a_batch_of_temperatures():
+    x, y, temperatures = points(6, 3), points(5, 3, seed=1), torch.tensor([0.5, 2.0]).double()
+
+    def loss(t):
+        return ce.TwoSampleLoss(ce.NearestNeighbours(1, t))(x, y)
+
+    def slope(t):
+        t = t.requires_grad_()
+        return torch.autograd.grad(loss(t), t)[0]
+
+    expected = torch.stack([slope(t.clone()) for t in temperatures])
+    torch.testing.assert_close(
+        torch.stack([torch.func.grad(loss)(t) for t in temperatures]), expected
+    )
+
+
+class TestSecondDerivatives:
+    @pytest.mark.parametrize("weights", TWICE, ids=repr)
+    @pytest.mark.parametrize("standardize", [True, False, "pearson3"])
+    def test_they_are_right(self, weights, standardize):
+        loss = ce.TwoSampleLoss(weights, standardize=standardize)
+        x, y = points(5, 3).requires_grad_(), points(4, 3, seed=1).requires_grad_()
+        assert torch.autograd.gradgradcheck(loss, (x, y))
+
+    def test_in_the_temperature(self):
+        x, y = points(5, 3), points(4, 3, seed=1).requires_grad_()
+        t = torch.tensor(0.7, dtype=torch.float64, requires_grad=True)
+        assert torch.autograd.gradgradcheck(
+            lambda t, y: ce.TwoSampleLoss(ce.NearestNeighbours(2, t))(x, y), (t, y)
+        )
+
+    @pytest.mark.parametrize(
+        "loss",
+        [
+            ce.TwoSampleLoss(ce.SpanningTree(0.7)),
+            ce.TwoSampleLoss(ce.NearestNeighbours(1, 0.7), distance=1.0),
+            ce.TwoSampleLoss(ce.NearestNeighbours(1, 0.7), distance=3.0),
+        ],
+        ids=["tree", "l_1", "l_3"],
+    )
+    def test_where_there_are_none_one_line_says_so(self, loss):
+        x, y = points(5, 3), points(4, 3, seed=1).requires_grad_()
+        (slope,) = torch.autograd.grad(loss(x, y), y, create_graph=True)  # may be asked for
+        with pytest.raises(NotImplementedError, match="leave out create_graph=True"):
+            slope.sum().backward()
+
+    def test_weights_alone_say_so_too(self):
+        distances = torch.cdist(points(5, 3), points(5, 3)).requires_grad_()
+        W = ce.SpanningTree(0.7)(distances)
+        (slope,) = torch.autograd.grad(W[0, 1], distances, create_graph=True)
+        with pytest.raises(RuntimeError, match="no second derivatives"):
+            slope.sum().backward()
+
+
+COMPILED = """
+import torch
+import crossedge as ce
+
+generator = torch.Generator().manual_seed(0)
+x, y = torch.randn(2, 20, 2, generator=generator)
+linear = torch.nn.Linear(2, 2)
+temperature = torch.nn.Parameter(torch.tensor(0.5))
+losses = [
+    ce.TwoSampleLoss(ce.SpanningTree(0.5)),
+    ce.TwoSampleLoss(ce.NearestNeighbours(1, temperature)),
+    ce.TwoSampleLoss(ce.GaussianKernel(), standardize="pearson3"),
+    ce.TwoSampleLoss(ce.NearestNeighbours(3, 0.5), distance=1.0),
+    ce.TwoSampleLoss(ce.NearestNeighbours(1, 0.5), distance=lambda a, b: torch.cdist(a, b)),
+    ce.TwoSampleLoss(ce.NearestNeighbours(1, 0.5), transform=torch.nn.Tanh()),
+]
+for loss in losses:
+    def call():
+        return loss(x, linear(y))
+    gradients = []
+    for one in (call, torch.compile(call, backend=%r, fullgraph=True)):
+        linear.zero_grad()
+        one().backward()
+        gradients.append(linear.weight.grad.clone())
+    torch.testing.assert_close(*gradients)
+    torch._dynamo.reset()
+    wants, checks = [True, False, loss.scale is not None], ("test_schema", "test_faketensor")
+    if loss.distance == 2:
+        operator = torch.ops.crossedge.loss_of_points.default
+        torch.library.opcheck(operator, (x, y, loss.scale, loss.text, wants), test_utils=checks)
+print("compiled")
+"""
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])
+def test_torch_compile_makes_one_graph(backend):
+    """In a process of its own, where nothing was compiled before."""
+    command = [sys.executable, "-W", "ignore", "-c", COMPILED % backend]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=500)
+    assert found.stdout.strip() == "compiled", found.stderr
+
+
+@pytest.mark.parametrize("weights", EVERY, ids=repr)
+def test_half_precision_and_autocast_compute_in_float32(weights):
+    loss, linear = ce.TwoSampleLoss(weights), torch.nn.Linear(3, 3)
+    x, y = points(12, 3, dtype=torch.float32), points(9, 3, seed=1, dtype=torch.float32)
+    expected = loss(x.half().float(), y.half().float())
+    y = y.half().requires_grad_()
+    found = loss(x.half(), y)
+    found.backward()
+    assert (found.dtype, y.grad.dtype) == (torch.float32, torch.float16)
+    torch.testing.assert_close(found, expected)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        fake = linear(x)
+        value = loss(x, fake)
+    value.backward()
+    assert (fake.dtype, value.dtype) == (torch.bfloat16, torch.float32)
+    torch.testing.assert_close(value, loss(x, fake.float()))
+    assert torch.isfinite(linear.weight.grad).all()
+
+
+class TestTransform:
+    def test_the_loss_is_that_of_mapped_points(self):
+        embed, x, y = torch.nn.Linear(3, 2).double(), points(12, 3), points(9, 3, seed=1)
+        loss = ce.TwoSampleLoss(EVERY[0], transform=embed)
+        assert set(loss.parameters()) == set(embed.parameters())
+        expected = ce.TwoSampleLoss(EVERY[0])(embed(x), embed(y))
+        found = loss(x, y)
+        torch.testing.assert_close(found, expected)
+        found.backward()
+        assert embed.weight.grad.abs().max() > 0
+
+    def test_it_sees_the_pooled_sample_once(self):
+        seen = []
+        loss = ce.TwoSampleLoss(EVERY[0], transform=lambda z: seen.append(z.shape) or z)
+        loss(points(12, 3), points(9, 3, seed=1))
+        assert seen == [(21, 3)]
+
+    def test_bad_ones_get_one_line(self):
+        with pytest.raises(TypeError, match="transform=3 is not callable"):
+            ce.TwoSampleLoss(EVERY[0], transform=3)
+        with pytest.raises(ValueError, match=r"transform\(points\) has shape"):
+            ce.TwoSampleLoss(EVERY[0], transform=lambda z: z.sum(1))(points(5, 3), points(4, 3))
+
+
+GATHERED = """
+import torch, torch.distributed as dist
+import crossedge as ce
+from torch.nn.parallel import DistributedDataParallel
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+torch.manual_seed(0)
+data, noise = torch.randn(16, 3), torch.randn(16, 3)
+alone, shared = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)
+shared.load_state_dict(alone.state_dict())
+generator = DistributedDataParallel(shared)
+loss = ce.TwoSampleLoss(ce.NearestNeighbours(1, 1.0))
+loss(data, alone(noise)).backward()
+mine = slice(8 * rank, 8 * rank + 8)
+loss(ce.gather(data[mine]), ce.gather(generator(noise[mine]))).backward()
+torch.testing.assert_close(shared.weight.grad, alone.weight.grad)
+print("gathered")
+"""
+
+
+def test_gathered_shares_have_the_gradient_of_one_process(tmp_path):
+    (tmp_path / "program.py").write_text(GATHERED)
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    found = subprocess.run(
+        [*command, "program.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
+    assert found.stdout.split() == ["gathered"] * 2, found.stderr
+
+
+def test_kernels_and_transfers_on_a_device():
+    """A step of torch alone reads no value back, and its kernels do not grow with n."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    from crossedge.losses.in_torch import loss_in_torch
+
+    class Count(TorchDispatchMode):
+        def __init__(self):
+            super().__init__()
+            self.names = []
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            self.names.append(func.overloadpacket.__name__)
+            return func(*args, **(kwargs or {}))
+
+    for weights in (EVERY[0], EVERY[1], ce.GaussianKernel(1.0), ce.EnergyKernel()):
+        counts = []
+        for n in (32, 64):
+            loss, y = ce.TwoSampleLoss(weights), points(n, 3, dtype=torch.float32).requires_grad_()
+            scale = torch.tensor(loss.settings.scales) if loss.settings.scales else None
+            with Count() as count:
+                loss_in_torch(loss.settings, points(n, 3, dtype=torch.float32), y, scale).backward()
+            back = {"_local_scalar_dense", "item", "nonzero", "is_nonzero"} & set(count.names)
+            assert not back, back
+            counts.append(len(count.names))
+        assert counts[1] <= counts[0] + 80  # one more level of a tree of products
