@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from crossedge.divergences import divergence as divergence
     from crossedge.losses import TwoSampleLoss as TwoSampleLoss
     from crossedge.losses import gather as gather
+    from crossedge.maps import LearnedMap as LearnedMap
+    from crossedge.maps import learn_map as learn_map
     from crossedge.null import Normal as Normal
     from crossedge.null import Pearson3 as Pearson3
     from crossedge.null import Permutation as Permutation
@@ -48,6 +50,7 @@ _HOMES = {
     "InverseMultiquadricKernel": "crossedge.weights",
     "KernelWeights": "crossedge.weights",
     "LaplaceKernel": "crossedge.weights",
+    "LearnedMap": "crossedge.maps",
     "NearestNeighbours": "crossedge.weights",
     "Normal": "crossedge.null",
     "Pearson3": "crossedge.null",
@@ -60,6 +63,7 @@ _HOMES = {
     "Weights": "crossedge.weights",
     "divergence": "crossedge.divergences",
     "gather": "crossedge.losses",
+    "learn_map": "crossedge.maps",
     "normality": "crossedge.null.normality",
     "power_study": "crossedge.studies",
     "sample_edges": "crossedge.weights",
@@ -67,7 +71,7 @@ _HOMES = {
 }
 _SUBMODULES = {name: f"crossedge.{name}" for name in ("learning", "plots")}
 # names that need an extra are listed where it is installed, so that `help` can show them
-_WITH_TORCH = {"TwoSampleLoss", "gather"}
+_WITH_TORCH = {"LearnedMap", "TwoSampleLoss", "gather", "learn_map"}
 __all__ = [name for name in _HOMES if name not in _WITH_TORCH or installed("torch")]
 
 

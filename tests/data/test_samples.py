@@ -248,3 +248,53 @@ def test_arrays_of_other_libraries_are_converted(kind):
     found = pool(kind(x), kind(y))
     np.testing.assert_array_equal(found.values, np.concatenate([x, y]))
     assert not found.as_tensors
+
+
+class TestTransform:
+    def test_the_test_is_that_of_mapped_points(self):
+        rng = np.random.default_rng(0)
+        x, y = rng.normal(size=(30, 3)), rng.normal(size=(20, 3)) + 0.5
+        seen = []
+
+        def squares(points):
+            seen.append(points.shape)
+            return points**2
+
+        found = ce.two_sample(x, y, transform=squares, n_resamples=99, rng=0)
+        assert found.statistic == ce.two_sample(x**2, y**2, n_resamples=99, rng=0).statistic
+        assert seen == [(50, 3)]
+        one_column = ce.two_sample(x, y, transform=lambda z: z.sum(1), n_resamples=99, rng=0)
+        assert 0 < one_column.pvalue <= 1
+
+    def test_modules_and_tensors(self):
+        rng = np.random.default_rng(0)
+        x, y = rng.normal(size=(30, 3)), rng.normal(size=(20, 3)) + 0.5
+        module = torch.nn.Linear(3, 2)
+        with torch.no_grad():
+            mapped = [module(torch.as_tensor(one).float()) for one in (x, y)]
+        expected = ce.two_sample(*mapped, ce.SpanningTree(), null="normal")
+        for given in ((x, y), (torch.as_tensor(x), torch.as_tensor(y))):
+            found = ce.two_sample(*given, ce.SpanningTree(), transform=module, null="normal")
+            assert found.statistic == expected.statistic
+        kinds = []
+        tensors = torch.as_tensor(x), torch.as_tensor(y)
+        ce.two_sample(*tensors, transform=lambda z: kinds.append(type(z)) or z, n_resamples=9)
+        assert kinds == [torch.Tensor]
+
+    @pytest.mark.parametrize(
+        ("transform", "message"),
+        [
+            ("whitened", "transform='whitened' is not callable"),
+            (lambda z: z[:3], r"transform returned shape \(3, 2\) for 10 points"),
+            (lambda z: z + np.inf, "transform returned NaN or infinite"),
+            (lambda z: "points", "transform returned str"),
+        ],
+    )
+    def test_bad_ones_get_one_line(self, transform, message):
+        points = np.arange(10.0).reshape(5, 2)
+        with np.errstate(all="ignore"), pytest.raises((ValueError, TypeError), match=message):
+            ce.two_sample(points, points, transform=transform)
+
+    def test_precomputed_distances_have_no_points(self):
+        with pytest.raises(ValueError, match="transform does not go with distance='precomputed'"):
+            ce.two_sample(np.ones((4, 4)), 2, distance="precomputed", transform=lambda z: z)

@@ -1,0 +1,107 @@
+"""Maps that are learned on one half of the data and tested on the other."""
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+
+import crossedge as ce
+
+
+def samples(seed=0, n=60, d=6, change=False):
+    rng = np.random.default_rng(seed)
+    x, y = rng.normal(size=(n, d)), rng.normal(size=(n + 10, d))
+    if change:
+        y[:, 0] *= 3.0
+    return x, y
+
+
+def test_it_finds_the_column_and_its_test_saw_none_of_the_learning():
+    x, y = samples(change=True)
+    found = ce.learn_map(x, y, n_resamples=199, rng=0)
+    assert found.pvalue == min(1.0, 2 * min(fold.result.pvalue for fold in found.folds)) < 0.05
+    assert found.importance.argmax() == 0
+    assert found.importance.sum() == pytest.approx(1)
+    assert found.projection.shape == (130, 2)
+    assert found.in_x.sum() == 60
+    # the held-out points of the best fold give its result again
+    inside, outside = (
+        torch.as_tensor(np.concatenate([x, y])[found.held_out & side], dtype=torch.float32)
+        for side in (found.in_x, ~found.in_x)
+    )
+    best = min(found.folds, key=lambda fold: fold.result.log_pvalue)
+    assert best.module is found.module
+    assert (len(inside), len(outside)) == (best.result.n_x, best.result.n_y)
+    again = ce.two_sample(inside, outside, transform=found.module, n_resamples=199, rng=0)
+    assert again.statistic == pytest.approx(best.result.statistic, rel=1e-5)
+    assert "p-value" in repr(found)
+
+
+def test_the_level_holds_although_the_training_half_is_fitted():
+    pvalues = [
+        ce.learn_map(*samples(seed, n=16, d=12), folds=1, steps=30, n_resamples=39, rng=seed).pvalue
+        for seed in range(80)
+    ]
+    assert stats.kstest(pvalues, "uniform", alternative="greater").pvalue > 0.01
+
+
+@pytest.mark.parametrize(
+    ("columns", "shape"), [(4, (4, 4)), (20, (20,))], ids=["matrix", "weights of columns"]
+)
+def test_the_default_map_grows_with_the_data(columns, shape):
+    x, y = samples(d=columns)
+    found = ce.learn_map(x, y, steps=2, folds=1, n_resamples=9, rng=0)
+    (parameter,) = found.module.parameters()
+    assert parameter.shape == shape
+    assert len(found.folds) == 1
+
+
+def test_any_module_can_be_learned_and_stays_as_it_was():
+    module = torch.nn.Sequential(torch.nn.Linear(6, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+    before = [parameter.clone() for parameter in module.parameters()]
+    x, y = samples(change=True)
+    kernel = ce.GaussianKernel()
+    found = ce.learn_map(x, y, module, weights=kernel, steps=5, n_resamples=9, rng=0)
+    assert all(map(torch.equal, module.parameters(), before))
+    assert not torch.equal(next(found.module.parameters()), before[0])
+    assert (found.projection[:, 1] == 0).all()  # one column has one principal coordinate
+
+
+@pytest.mark.parametrize("weights", [ce.GaussianKernel(20.0), ce.NearestNeighbours(1, (5.0, 9.0))])
+def test_the_scale_alone_is_model_criticism(weights):
+    x, y = samples(change=True)
+    found = ce.learn_map(x, y, "scale", weights=weights, n_resamples=99, rng=0)
+    for fold in found.folds:
+        assert type(fold.weights) is type(weights)
+        assert fold.weights != weights
+        assert fold.result.weights == fold.weights
+    statistic = "mmd_ratio" if weights.default_statistic == "mmd" else "weighted"
+    assert found.folds[0].result.statistic_name == statistic
+    assert not list(found.module.parameters())
+
+
+def test_equal_seeds_give_equal_answers():
+    one, two = (ce.learn_map(*samples(), steps=3, n_resamples=19, rng=5) for _ in range(2))
+    assert one.pvalue == two.pvalue
+    assert np.array_equal(one.projection, two.projection)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"folds": 3}, "folds=3 is not supported"),
+        ({"module": "linear"}, "module is of type str"),
+        ({"module": "scale", "weights": ce.EnergyKernel()}, "no temperature or bandwidth"),
+        ({"weights": ce.SpanningTree()}, "weights has temperature 0"),
+        ({"weights": "tree"}, "weights is of type str"),
+        ({"statistic": "crass"}, "statistic='crass' is unknown"),
+    ],
+)
+def test_bad_choices_get_one_line(given, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        ce.learn_map(*samples(), **given)
+
+
+def test_few_points_are_refused():
+    with pytest.raises(ValueError, match="x has 5 points"):
+        ce.learn_map(np.zeros((5, 2)), np.zeros((20, 2)))
