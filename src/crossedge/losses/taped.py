@@ -7,6 +7,7 @@ deviation looks at W itself.
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 
 from crossedge.losses.points import symmetric_product
@@ -26,12 +27,16 @@ from crossedge.statistics import WithinSums
 from crossedge.statistics.mean_discrepancies import mmd_deviation
 from crossedge.weights import DenseWeights
 
+MODERATE_SQUARES = 1e-12, 1e12  # of the sum of V^2
+
 
 class Thirds:
     """The sums that third moments need, computed when they are first asked for."""
 
     def __init__(self, W: Floats, sums: PairSums, precision: type) -> None:
-        self.W, self.sums, self.precision = W, sums, precision
+        # cubes of other weights would leave the range of float32
+        moderate = MODERATE_SQUARES[0] < sums.squares < MODERATE_SQUARES[1]
+        self.W, self.sums, self.precision = W, sums, precision if moderate else np.float64
         self.parts: ThirdParts | None = None
 
     def __call__(self) -> ThirdSums:

@@ -118,7 +118,7 @@ def _gaussian(row: Floats, per: float, weight: Floats, slope: Floats) -> None:
         u = min(row[j] * per, LARGEST_RATIO)
         value = decay_of(u * u / 2.0)
         weight[j] += value
-        slope[j] -= value * per * per
+        slope[j] -= value * per * per if row[j] > 0.0 else 0.0
 
 
 @compiled_fused
@@ -135,7 +135,7 @@ def _multiquadric(row: Floats, per: float, weight: Floats, slope: Floats) -> Non
         u = min(row[j] * per, LARGEST_RATIO)
         value = 1.0 / np.sqrt(1.0 + u * u)
         weight[j] += value
-        slope[j] -= value * value * value * per * per
+        slope[j] -= value * value * value * per * per if row[j] > 0.0 else 0.0
 
 
 @compiled_fused
