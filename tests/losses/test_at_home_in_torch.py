@@ -224,7 +224,7 @@ def test_gathered_shares_have_the_gradient_of_one_process(tmp_path):
     found = subprocess.run(
         [*command, "program.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300
     )
-    assert found.stdout.split() == ["gathered"] * 2, found.stderr
+    assert found.stdout.count("gathered") == 2, found.stderr  # two processes share one line
 
 
 def test_kernels_and_transfers_on_a_device():
