@@ -54,9 +54,3 @@ def reflect(matrix: Floats, first: int, last: int) -> None:
 def team_for(n: int) -> int:
     """Return the number of threads for n rows; a small matrix is not worth a second one."""
     return team_size() if n > 2 * SIDE else 1
-
-
-def parts_of_rows(n: int) -> list[tuple[int, int]]:
-    """Split n rows into about eight ranges for threads; a small matrix is left in one range."""
-    size = max(n // (8 * SIDE), 1) * SIDE if n > 4 * SIDE else n
-    return [(first, min(first + size, n)) for first in range(0, n, size)]

@@ -21,11 +21,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from crossedge.numerics.extent import ends_of_bits
 from crossedge.numerics.neighbours.cardinality import choose_marginals, choose_tangent
 from crossedge.runtime.compiled import compiled_fused
 from crossedge.runtime.types import Floats, Ints
 
 LANES = 64  # parts of a row that are multiplied out side by side
+SWEEP = 4 * LANES  # entries of a row that are multiplied out in registers, if k is at most three
 LARGEST_ERROR = 1e4  # of a division, relative, in units of rounding
 LARGEST = float(np.finfo(np.float64).max)  # finite, unlike infinity, so that 0 times it is 0
 
@@ -42,9 +44,9 @@ def choose_few(
 ) -> None:
     """Write P(chosen) for rows first ... last - 1 of (n, n) distances."""
     n, k = nearest.shape
-    whole = (n + LANES - 1) // LANES * LANES
+    whole = (n + SWEEP - 1) // SWEEP * SWEEP
     far, rest = np.zeros(whole), np.empty(whole)
-    parts = np.empty((k + 1, LANES))
+    parts = np.empty((max(k, 3) + 1, LANES))
     a, near, others = np.empty(k), np.empty(k + 1), np.empty(k + 1)
     both = np.empty(k + 1)
     for row in range(first, last):
@@ -87,9 +89,9 @@ def choose_few_tangent(
     The direction at the nearest point is subtracted from all: a common shift changes nothing.
     """
     n, k = nearest.shape
-    whole = (n + LANES - 1) // LANES * LANES
+    whole = (n + SWEEP - 1) // SWEEP * SWEEP
     far, rest, d_far, d_rest = np.zeros(whole), np.empty(whole), np.zeros(whole), np.empty(whole)
-    parts, d_parts = np.empty((k + 1, LANES)), np.empty((k + 1, LANES))
+    parts, d_parts = np.empty((max(k, 3) + 1, LANES)), np.empty((max(k, 3) + 1, LANES))
     a, near, others, both = np.empty(k), np.empty(k + 1), np.empty(k + 1), np.empty(k + 1)
     c, d_near, d_others, d_both = np.empty(k), np.empty(k + 1), np.empty(k + 1), np.empty(k + 1)
     part = np.empty(k + 1)
@@ -161,7 +163,9 @@ def _multiply_out(w: Floats, parts: Floats) -> None:
     k, lanes = len(parts) - 1, parts.shape[1]
     parts[:] = 0.0
     parts[0] = 1.0
-    for at in range(0, len(w), lanes):
+    for at in range(0, len(w) if k == 3 else 0, SWEEP):
+        _raise_three(w[at : at + SWEEP].reshape(4, LANES), parts[3], parts[2], parts[1])
+    for at in range(0, len(w) if k > 3 else 0, lanes):
         fresh = w[at : at + lanes]
         for j in range(k, 0, -1):
             more, less = parts[j], parts[j - 1]
@@ -187,7 +191,11 @@ def _multiply_out_dual(w: Floats, dw: Floats, parts: Floats, d_parts: Floats) ->
     parts[:] = 0.0
     d_parts[:] = 0.0
     parts[0] = 1.0
-    for at in range(0, len(w), lanes):
+    for at in range(0, len(w) if k == 3 else 0, SWEEP):
+        sweep = w[at : at + SWEEP].reshape(4, LANES), dw[at : at + SWEEP].reshape(4, LANES)
+        levels = parts[3], parts[2], parts[1], d_parts[3], d_parts[2], d_parts[1]
+        _raise_three_dual(*sweep, *levels)
+    for at in range(0, len(w) if k > 3 else 0, lanes):
         fresh, d_fresh = w[at : at + lanes], dw[at : at + lanes]
         for j in range(k, 0, -1):
             more, less, d_more, d_less = parts[j], parts[j - 1], d_parts[j], d_parts[j - 1]
@@ -210,6 +218,46 @@ def _multiply_out_dual(w: Floats, dw: Floats, parts: Floats, d_parts: Floats) ->
                 for lane in range(len(target)):
                     d_target[lane] += dx[lane] * y[lane] + x[lane] * dy[lane]
         half //= 2
+
+
+@compiled_fused
+def _raise_three(w: Floats, third: Floats, second: Floats, first: Floats) -> None:
+    """Multiply the polynomials of each lane, up to degree three, by four factors 1 + w."""
+    for lane in range(len(third)):
+        c, b, a = third[lane], second[lane], first[lane]
+        for at in range(4):
+            fresh = w[at, lane]
+            c += b * fresh
+            b += a * fresh
+            a += fresh
+        third[lane], second[lane], first[lane] = c, b, a
+
+
+@compiled_fused
+def _raise_three_dual(
+    w: Floats,
+    dw: Floats,
+    third: Floats,
+    second: Floats,
+    first: Floats,
+    d_third: Floats,
+    d_second: Floats,
+    d_first: Floats,
+) -> None:
+    """Do the same, with tangents."""
+    for lane in range(len(third)):
+        c, b, a = third[lane], second[lane], first[lane]
+        dc, db, da = d_third[lane], d_second[lane], d_first[lane]
+        for at in range(4):
+            fresh, d_fresh = w[at, lane], dw[at, lane]
+            dc += db * fresh + b * d_fresh
+            c += b * fresh
+            db += da * fresh + a * d_fresh
+            b += a * fresh
+            da += d_fresh
+            a += fresh
+        third[lane], second[lane], first[lane] = c, b, a
+        d_third[lane], d_second[lane], d_first[lane] = dc, db, da
 
 
 @compiled_fused
@@ -249,9 +297,7 @@ def _convolve(near: Floats, parts: Floats, out: Floats) -> None:
 @compiled_fused
 def _is_safe(far: Floats, both: Floats) -> bool:
     """Return whether the heaviest far point can be divided out with little rounding error."""
-    most = 0.0
-    for weight in far:
-        most = max(most, weight)
+    most = np.int64(ends_of_bits(far.view(np.int64))[1]).view(np.float64)  # none is negative
     rest, error = both[0], 1.0
     for j in range(1, len(both) - 1):
         less = most * rest

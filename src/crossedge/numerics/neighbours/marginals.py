@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crossedge.numerics.extent import largest_of
-from crossedge.numerics.mirror import add_mirror, parts_of_rows
+from crossedge.numerics.mirror import SIDE, add_mirror, team_for
 from crossedge.numerics.neighbours.cardinality import (
     TILTED,
     choose_marginals,
@@ -16,8 +16,11 @@ from crossedge.numerics.neighbours.cardinality import (
     decays,
 )
 from crossedge.numerics.neighbours.cardinality_few import choose_few, choose_few_tangent
-from crossedge.runtime.threads import in_threads
-from crossedge.runtime.types import Floats
+from crossedge.runtime.compiled import compiled
+from crossedge.runtime.team import in_team
+from crossedge.runtime.types import Floats, Ints
+
+ROWS = 16  # in a part, the unit of work of a thread
 
 
 @dataclass(frozen=True)
@@ -33,31 +36,14 @@ class NeighbourMarginals:
 
     def chosen(self) -> Floats:
         """Return P(j among the k neighbours of i), (n, n)."""
-        out, odds = np.empty(self.decay.shape), (self.distances, self.decay, self.kth)
-
-        def of_rows(rows: tuple[int, int]) -> None:
-            if self.k < TILTED:
-                return choose_few(*rows, *odds, self.nearest, out)
-            return choose_marginals(*rows, *odds, self.k, out)
-
-        in_threads(of_rows, parts_of_rows(len(out)))
+        out, n = np.empty(self.decay.shape), len(self.decay)
+        _choose(team_for(n), self.distances, self.decay, self.kth, self.nearest, self.k, out)
         return out
 
     def pull_back(self, gradient: Floats, _: Floats, out: Floats) -> None:
         """Write the gradient in the distances, given that in W; log-odds are -d / temperature."""
-        t, odds = self.temperature, (self.distances, self.decay, self.kth)
-
-        def of_rows(rows: tuple[int, int]) -> None:
-            direction = np.empty((rows[1] - rows[0], len(out)))
-            add_mirror(gradient, *rows, direction)
-            np.fill_diagonal(direction[:, rows[0] :], 0.0)
-            if self.k < TILTED:
-                return choose_few_tangent(*rows, *odds, self.nearest, direction, t, out)
-            choose_tangent(*rows, *odds, self.k, direction, out)
-            out[slice(*rows)] /= -t
-            return None
-
-        in_threads(of_rows, parts_of_rows(len(out)))
+        odds = self.distances, self.decay, self.kth, self.nearest, self.k
+        _pull_back(team_for(len(out)), *odds, gradient, self.temperature, out)
 
 
 def neighbour_marginals(
@@ -66,8 +52,7 @@ def neighbour_marginals(
     """Write W_ij = P(j chosen by i) + P(i chosen by j) for (n, n) contiguous distances."""
     largest_of(distances)
     found = neighbour_model(distances, k, temperature, room)
-    chosen = found.chosen()
-    in_threads(lambda rows: add_mirror(chosen, *rows, out[slice(*rows)]), parts_of_rows(len(out)))
+    _add_mirror(team_for(len(out)), found.chosen(), out)
     return found
 
 
@@ -75,7 +60,80 @@ def neighbour_model(
     distances: Floats, k: int, temperature: float, room: Floats
 ) -> NeighbourMarginals:
     """Return the model without computing its W; `room`, (n, n), takes the exponentials."""
-    d, n = distances, len(distances)
+    n = len(distances)
     kth, nearest = np.empty(n), np.zeros((n, k if k < TILTED else 0), np.int64)
-    in_threads(lambda rows: decays(*rows, d, k, temperature, kth, nearest, room), parts_of_rows(n))
-    return NeighbourMarginals(d, k, temperature, kth, nearest, room)
+    _decay(team_for(n), distances, k, temperature, kth, nearest, room)
+    return NeighbourMarginals(distances, k, temperature, kth, nearest, room)
+
+
+@compiled
+def _decay(
+    threads: int,
+    distances: Floats,
+    k: int,
+    temperature: float,
+    kth: Floats,
+    nearest: Ints,
+    out: Floats,
+) -> None:
+    in_team(threads, decays, len(out), ROWS, (distances, k, temperature, kth, nearest, out))
+
+
+@compiled
+def _choose(
+    threads: int, distances: Floats, decay: Floats, kth: Floats, nearest: Ints, k: int, out: Floats
+) -> None:
+    if k < TILTED:
+        in_team(threads, choose_few, len(out), ROWS, (distances, decay, kth, nearest, out))
+    else:
+        in_team(threads, choose_marginals, len(out), ROWS, (distances, decay, kth, k, out))
+
+
+@compiled
+def _add_mirror(threads: int, matrix: Floats, out: Floats) -> None:
+    in_team(threads, _rows_of_mirror, len(out), SIDE, (matrix, out))
+
+
+@compiled
+def _rows_of_mirror(first: int, last: int, matrix: Floats, out: Floats) -> None:
+    add_mirror(matrix, first, last, out[first:last])
+
+
+@compiled
+def _pull_back(
+    threads: int,
+    distances: Floats,
+    decay: Floats,
+    kth: Floats,
+    nearest: Ints,
+    k: int,
+    gradient: Floats,
+    temperature: float,
+    out: Floats,
+) -> None:
+    given = distances, decay, kth, nearest, k, gradient, temperature, out
+    in_team(threads, _rows_of_pull_back, len(out), ROWS, given)
+
+
+@compiled
+def _rows_of_pull_back(
+    first: int,
+    last: int,
+    distances: Floats,
+    decay: Floats,
+    kth: Floats,
+    nearest: Ints,
+    k: int,
+    gradient: Floats,
+    temperature: float,
+    out: Floats,
+) -> None:
+    direction = np.empty((last - first, len(out)))
+    add_mirror(gradient, first, last, direction)
+    for i in range(first, last):
+        direction[i - first, i] = 0.0
+    if k < TILTED:
+        choose_few_tangent(first, last, distances, decay, kth, nearest, direction, temperature, out)
+    else:
+        choose_tangent(first, last, distances, decay, kth, k, direction, out)
+        out[first:last] /= -temperature
