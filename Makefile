@@ -40,7 +40,9 @@ bench: $(READY)
 	$(BIN)/python benchmarks/smoothed.py
 	$(BIN)/python benchmarks/null.py
 	$(BIN)/python benchmarks/adaptive.py
+	$(BIN)/python benchmarks/loss.py
 	$(BIN)/python benchmarks/learning.py
+	$(BIN)/python benchmarks/maps.py
 
 calibration: $(READY)
 	$(BIN)/python benchmarks/tilted.py

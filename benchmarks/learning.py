@@ -35,7 +35,7 @@ def compare(batch: int, weights: ce.Weights, asked: str) -> None:
 
 if __name__ == "__main__":
     print(f"{torch.get_num_threads()} threads; forward and backward of each")
-    compare(256, ce.NearestNeighbours(1, 10.0), "wanted: at most 1")
+    compare(256, ce.NearestNeighbours(1, 10.0), "wanted: at most a third")
     compare(512, ce.NearestNeighbours(1, 10.0), "no target")
     compare(128, ce.SpanningTree(10.0), "wanted: at most 1.5")
     compare(256, ce.GaussianKernel([2.0, 5.0, 10.0, 20.0, 40.0, 80.0]), "the GMMN, no target")

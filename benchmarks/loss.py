@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import crossedge as ce
+from crossedge.losses.in_torch import loss_in_torch
 from smoothed import keep_freed_memory, milliseconds
 
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
@@ -91,7 +96,127 @@ def neighbours() -> None:
         row(f"{n}, {d}", *(f"{each:.2f}" for each in found), *ratios)
 
 
+def others() -> None:
+    """Every other loss against t of one neighbour."""
+    one = ce.NearestNeighbours(1, TEMPERATURE)
+    losses = {
+        "t": (ce.TwoSampleLoss(one), ""),
+        "3-NN": (ce.TwoSampleLoss(ce.NearestNeighbours(3, TEMPERATURE)), "2.5x"),
+        "pearson3": (ce.TwoSampleLoss(one, standardize="pearson3"), "3x"),
+        "weighted": (ce.TwoSampleLoss(one, statistic="weighted"), "1x"),
+        "generalized": (ce.TwoSampleLoss(one, statistic="generalized"), "1x"),
+        "mmd": (ce.TwoSampleLoss(ce.GaussianKernel(1.0), statistic="mmd"), "1x"),
+        "energy": (ce.TwoSampleLoss(ce.EnergyKernel(), statistic="energy"), "1x"),
+    }
+    row("n, d (against t)", *losses)
+    row("asked, at most", *(asked for _, asked in losses.values()))
+    for n, d in [(256, 10), (512, 10), (1024, 10), (512, 784)]:
+        first, *rest = milliseconds(*(step(loss, n, d) for loss, _ in losses.values()))
+        row(f"{n}, {d}", f"{first:.2f} ms", *(f"{each / first:.2f}x" for each in rest))
+
+
+def trees() -> None:
+    """Trees, from points to gradients, against their weights alone, from distances and back."""
+    weights = ce.SpanningTree(TEMPERATURE)
+    row("n, d (ms)", "weights", "t", "ratio", "asked")
+    for n, d in [(128, 10), (256, 10), (512, 10), (256, 784)]:
+        points = torch.randn(n, d, generator=torch.Generator().manual_seed(0))
+        distances = torch.cdist(points, points).double().requires_grad_()
+        push = torch.ones(n, n, dtype=torch.float64)
+
+        def alone(distances: torch.Tensor = distances, push: torch.Tensor = push) -> object:
+            distances.grad = None
+            weights(distances).backward(push)
+            return distances.grad
+
+        plain, whole = milliseconds(alone, step(ce.TwoSampleLoss(weights), n, d))
+        row(f"{n}, {d}", f"{plain:.2f}", f"{whole:.2f}", f"{whole / plain:.2f}x", "1.3x")
+
+
+class Count(TorchDispatchMode):
+    """Counts operations of torch that start a kernel, and those that wait for a value."""
+
+    VIEWS = frozenset(
+        ("view", "slice", "select", "expand", "transpose", "unsqueeze", "squeeze", "detach", "t")
+    )
+    WAITS = "_local_scalar_dense", "nonzero", "is_nonzero"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kernels = self.waits = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        name = func.overloadpacket.__name__
+        self.kernels += name.strip("_") not in self.VIEWS
+        self.waits += name in self.WAITS
+        return func(*args, **(kwargs or {}))
+
+
+def kernels() -> None:
+    """What a step would ask of another device, by the code that runs there."""
+    row("on other devices, n = 512", "kernels", "transfers", "dtype")
+    for name, weights in {
+        "1-NN": ce.NearestNeighbours(1, TEMPERATURE),
+        "3-NN": ce.NearestNeighbours(3, TEMPERATURE),
+        "Gaussian kernel": ce.GaussianKernel(1.0),
+        "plain torch": None,
+    }.items():
+        x, y = torch.randn(256, 10), torch.randn(256, 10).requires_grad_()
+        with Count() as count:
+            if weights is None:
+                loss = plain_torch(x, y)
+            else:
+                settings = ce.TwoSampleLoss(weights).settings
+                loss = loss_in_torch(settings, x, y, torch.tensor(settings.scales))
+            loss.backward()
+        row(name, str(count.kernels), str(count.waits), str(y.grad.dtype).removeprefix("torch."))
+
+
+def memory() -> None:
+    """The most that ten steps add to the memory of a process, each in one of its own."""
+    row("memory of a step (MiB)", "t", "3-NN", "tree", "plain torch")
+    for n in (512, 2048):
+        cells = [
+            subprocess.run(
+                [sys.executable, __file__, name, str(n)], capture_output=True, text=True, check=True
+            ).stdout.strip()
+            for name in MEASURED
+        ]
+        row(f"{n}, 10; a matrix: {n * n * 8 / 2**20:.0f}", *cells)
+
+
+MEASURED: dict[str, Loss] = {
+    "t": ce.TwoSampleLoss(ce.NearestNeighbours(1, TEMPERATURE)),
+    "3-NN": ce.TwoSampleLoss(ce.NearestNeighbours(3, TEMPERATURE)),
+    "tree": ce.TwoSampleLoss(ce.SpanningTree(TEMPERATURE)),
+    "plain": plain_torch,
+}
+
+
+def print_memory(name: str, n: int) -> None:
+    """Print the memory that ten steps add to that of a process which has compiled its loops."""
+    step(MEASURED[name], 300, 10)()
+    work = step(MEASURED[name], n, 10)
+    Path("/proc/self/clear_refs").write_text("5")  # the highest mark of Linux starts anew
+    before = memory_of_process("VmRSS")
+    for _ in range(10):
+        work()
+    print(f"{memory_of_process('VmHWM') - before:.0f}")
+
+
+def memory_of_process(name: str) -> float:
+    """Return the memory of this process in MiB: VmRSS is that of now, VmHWM the highest mark."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    (found,) = [line.split()[1] for line in lines if line.startswith(f"{name}:")]
+    return int(found) / 1024
+
+
 if __name__ == "__main__":
+    if len(sys.argv) == 3:
+        print_memory(sys.argv[1], int(sys.argv[2]))
+        sys.exit()
     keep_freed_memory()
     print(f"{torch.get_num_threads()} threads; float32; forward and backward to all points")
-    neighbours()
+    for table in (neighbours, others, trees, kernels, memory):
+        table()
+        print(flush=True)
