@@ -55,8 +55,9 @@ class TwoSampleLoss(torch.nn.Module):
 
     Notes
     -----
-    Everything is computed in float64 on the CPU, and in the precision of the points on other
-    devices. Half precision becomes float32, under autocast too. Gradients need no tape and few
+    On the CPU sums are in float64, and so are distances of less than 48 columns; those of more come
+    from a product of matrices in the precision of the points. Other devices compute in that
+    precision. Half precision becomes float32, under autocast too. Gradients need no tape and few
     (n, n) matrices. Losses of neighbours and kernels have second derivatives, trees have none.
 
     A temperature or bandwidth that is a tensor with a gradient learns. A `torch.nn.Parameter` is a
