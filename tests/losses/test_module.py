@@ -2,8 +2,6 @@
 
 import math
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -275,33 +273,6 @@ def test_gradients_by_transforms(weights, columns, standardize):
     loss(x, y).backward()
     found = torch.func.grad(lambda y: loss(x, y))(y.detach())
     torch.testing.assert_close(found, y.grad)
-
-
-COMPILE = """
-import torch
-import crossedge as ce
-
-generator = torch.Generator().manual_seed(0)
-x, y = torch.randn(2, 20, 2, generator=generator)
-linear = torch.nn.Linear(2, 2)
-for weights in (ce.SpanningTree(0.5), ce.NearestNeighbours(1, 0.5), ce.GaussianKernel()):
-    loss = ce.TwoSampleLoss(weights)
-    gradients = []
-    for call in (lambda: loss(x, linear(y)), torch.compile(lambda: loss(x, linear(y)), backend=%r)):
-        linear.zero_grad()
-        call().backward()
-        gradients.append(linear.weight.grad.clone())
-    torch.testing.assert_close(*gradients)
-print("compiled")
-"""
-
-
-@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
-def test_it_runs_under_torch_compile(backend):
-    """In a process of its own, where nothing was compiled before."""
-    command = [sys.executable, "-c", COMPILE % backend]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert found.stdout.strip() == "compiled", found.stderr
 
 
 def one_way(a, b):
