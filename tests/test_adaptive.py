@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import crossedge as ce
-from crossedge.adaptive import MOST_DENSE_POINTS, default_parts, sparse_weights
+from crossedge.adaptive import MOST_DENSE_POINTS, default_parts, sparse_parts
 from crossedge.data.distances import matrix_distances, point_distances
 from crossedge.runtime import threads
 
@@ -112,9 +112,12 @@ def test_temperatures_are_no_rounding_errors():
     assert found[1] == pytest.approx([0.1 * value for value in found[0]])
 
 
-def test_many_points_have_classical_graphs_only():
+def test_many_points_need_no_matrix():
     points = np.random.default_rng(0).normal(size=(MOST_DENSE_POINTS + 200, 2))
-    assert not any(one.is_smooth for one in sparse_weights(point_distances(points, 2.0)))
+    parts = sparse_parts(point_distances(points, 2.0), ["weighted", "fisher"])
+    assert not any(part.weights.is_smooth for part in parts)
+    assert parts[-1].weights.rank
+    assert parts[-1].prior == len(parts) - 1
     found = ce.two_sample(points[:1600], points[1600:] * 1.2, n_resamples=99, rng=0)
     assert found.pvalue == 0.01
     assert "minimum spanning tree" in [member.weights.name for member in found.members]

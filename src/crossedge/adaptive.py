@@ -34,13 +34,14 @@ from crossedge.runtime.threads import in_threads
 from crossedge.runtime.types import Floats
 from crossedge.statistics import Statistic, statistic_named
 from crossedge.statistics.laws import sample_moments
-from crossedge.weights import NearestNeighbours, SpanningTree, Weights
+from crossedge.weights import EnergyKernel, NearestNeighbours, SpanningTree, Weights
 
 DEFAULT_STATISTICS = ("weighted", "fisher")
 # Sharpness of the soft maximum: 1 is the harmonic mean of p-values, infinity the smallest p-value.
 SHARPNESS = 2.0
 MOST_DENSE_POINTS = 3000  # up to this many pooled points, the default uses smoothed weights
 MOST_EDGES = 10**7  # in a classical graph of the default for more points
+LANDMARKS = 128  # of the energy kernel for more points
 SIZE_RATIO = 4  # the ratio of one size of neighbourhood to the next
 BLOCK_ROWS = 128  # rows of a matrix in a block, the unit of work of a thread
 
@@ -68,7 +69,7 @@ def adaptive_test(
     if weights is not None:
         parts = _all_parts(weights, names)
     else:
-        parts = default_parts(full, names) if dense else _all_parts(sparse_weights(full), names)
+        parts = default_parts(full, names) if dense else sparse_parts(full, names)
     labellings = Labellings(distances.n, samples.n_x, n_resamples, rng)
     table, tolerances = [], []
     for one, group in groupby(parts, key=lambda part: part.weights):
@@ -156,11 +157,17 @@ def default_parts(distances: Distances, names: Sequence[str]) -> list[Part]:
     return parts
 
 
-def sparse_weights(distances: Distances) -> list[Weights]:
-    """Return the default weights for many points: classical graphs, which need no matrix."""
+def sparse_parts(distances: Distances, names: Sequence[str]) -> list[Part]:
+    """Return the default parts for many points, which need no matrix.
+
+    - Classical graphs.
+    - With as much prior weight as all these local parts together, the energy kernel by landmarks.
+    """
     sizes = [SIZE_RATIO**step for step in range(1, 4)]
     few = [k for k in sizes if distances.n * k <= MOST_EDGES and k < distances.n]
-    return [SpanningTree(), *(NearestNeighbours(k) for k in few)]
+    parts = _all_parts([SpanningTree(), *(NearestNeighbours(k) for k in few)], names)
+    parts.append(Part(EnergyKernel(rank=LANDMARKS), statistic_named(names[0]), float(len(parts))))
+    return parts
 
 
 def _median_gaps(matrix: Floats, sizes: list[int]) -> list[float]:

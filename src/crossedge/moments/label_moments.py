@@ -26,10 +26,11 @@ from crossedge.moments.centred import (
 from crossedge.moments.edges import second_sums_of_edges, third_sums_of_edges
 from crossedge.moments.fourth import fourth_moment
 from crossedge.moments.label_products import mean_label_product
+from crossedge.moments.low_rank import LowRankSums
 from crossedge.numerics.row_effects import without_row_effects
 from crossedge.runtime.arrays import fixed, is_tensor, namespace
 from crossedge.runtime.types import Array
-from crossedge.weights import EdgeList, PairWeights
+from crossedge.weights import EdgeList, LowRankWeights, PairWeights
 
 MOST_FOR_FOURTH = 4000  # points; beyond, the matrix product of the fourth moment takes too long
 # Relative rounding error of a sum of squares and of the total m, in units of the last place: less
@@ -81,9 +82,15 @@ class LabelMoments:
         return Centred(*without_row_effects(self.weights.dense()))
 
     @cached_property
+    def _low_rank(self) -> LowRankSums:
+        return LowRankSums(cast(LowRankWeights, self.weights))
+
+    @cached_property
     def _second(self) -> SecondSums:
         if isinstance(self.weights, EdgeList):
             return second_sums_of_edges(self.weights)
+        if isinstance(self.weights, LowRankWeights):
+            return self._low_rank.second()
         return second_sums(self.weights.matrix, self.centred)
 
     @cached_property
@@ -92,6 +99,8 @@ class LabelMoments:
             return self._third_sums()
         if isinstance(self.weights, EdgeList):
             return third_sums_of_edges(self.weights)
+        if isinstance(self.weights, LowRankWeights):
+            return self._low_rank.third()
         return third_sums(self.centred)
 
     @property

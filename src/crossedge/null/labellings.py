@@ -18,7 +18,7 @@ from crossedge.runtime.threads import in_threads, one_blas_thread
 from crossedge.runtime.types import Floats, Labels, Words
 from crossedge.statistics import Statistic, WithinSums
 from crossedge.statistics.mean_discrepancies import mmd_deviation
-from crossedge.weights import EdgeList, PairWeights
+from crossedge.weights import EdgeList, LowRankWeights, PairWeights
 
 MOST_ENUMERATED = 10_000_000  # labellings; if there are more, they are sampled
 FEW_POINTS = 300  # up to this many points, products are too small for a second thread
@@ -30,6 +30,7 @@ FEW_LABELLINGS, FEW_LABELS = 20_000, 32_000_000
 # Up to this many points, and n^2 times labellings, the within-sums of a graph are a product of
 # matrices, which takes 0.05 s on two cores. Beyond these, compiled loops count the edges.
 MATRIX_POINTS, MATRIX_WORK = 1024, 2_700_000_000
+POINTS_AT_ONCE = 4096  # whose features are added to a sum by one product of matrices
 
 
 @dataclass(frozen=True)
@@ -158,6 +159,12 @@ def relabel(
         def of_block(index: int) -> list[WithinSums]:
             return [_count(edges, words) for words in labellings.words(index)]
 
+    elif isinstance(weights, LowRankWeights) and not studentized:
+        table = np.column_stack([weights.features, weights.squares, weights.degree])
+
+        def of_block(index: int) -> list[WithinSums]:
+            return [_add_features(weights, table, labellings.labels(index))]
+
     else:
         matrix = weights.dense()
         degree = matrix.sum(1)
@@ -196,6 +203,10 @@ def observe(
         matrix, labels = weights.dense(), in_x[:, None].astype(np.uint8)
         (found,) = _multiply(weights, matrix, matrix.sum(1), labels, True)
         return WithinSums(*(part[0] for part in found if part is not None))
+    if isinstance(weights, LowRankWeights):
+        table = np.column_stack([weights.features, weights.squares, weights.degree])
+        found = _add_features(weights, table, in_x[:, None].astype(np.uint8))
+        return WithinSums(found.x[0], found.y[0])
     if not isinstance(weights, EdgeList):
         rows = weights.matrix[in_x].sum(0)
         x = rows[in_x].sum() / 2
@@ -219,6 +230,20 @@ def _multiply(
         deviation = mmd_deviation(matrix, z.T) if studentized else None
         found.append(WithinSums(within, weights.total - degrees + within, deviation))
     return found
+
+
+def _add_features(weights: LowRankWeights, table: Floats, labels: Labels) -> WithinSums:
+    """Return the within-sums by the sum of the features in x: R_x = (|sum|^2 - sum of squares) / 2.
+
+    The table has the features, their squares and the degrees.
+    """
+    sums = np.zeros((labels.shape[1], table.shape[1]))
+    for at in range(0, len(labels), POINTS_AT_ONCE):
+        some = slice(at, at + POINTS_AT_ONCE)
+        sums += labels[some].T.astype(np.float64) @ table[some]
+    features, squares, degrees = sums[:, :-2], sums[:, -2], sums[:, -1]
+    within = (np.einsum("ij,ij->i", features, features) - squares) / 2
+    return WithinSums(within, weights.total - degrees + within)
 
 
 def _count(weights: EdgeList, words: Words) -> WithinSums:

@@ -10,6 +10,7 @@ from crossedge.weights.kernels import GaussianKernel as GaussianKernel
 from crossedge.weights.kernels import InverseMultiquadricKernel as InverseMultiquadricKernel
 from crossedge.weights.kernels import KernelWeights as KernelWeights
 from crossedge.weights.kernels import LaplaceKernel as LaplaceKernel
+from crossedge.weights.low_rank import LowRankWeights as LowRankWeights
 from crossedge.weights.nearest_neighbours import NearestNeighbours as NearestNeighbours
 from crossedge.weights.sampling import sample_edges as sample_edges
 from crossedge.weights.spanning_tree import SpanningTree as SpanningTree

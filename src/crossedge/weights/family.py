@@ -14,8 +14,9 @@ from crossedge.runtime.threads import has_compiled_loops
 from crossedge.runtime.types import Array
 from crossedge.weights.dense import DenseWeights
 from crossedge.weights.edge_list import EdgeList
+from crossedge.weights.low_rank import LowRankWeights
 
-PairWeights = EdgeList | DenseWeights
+PairWeights = EdgeList | DenseWeights | LowRankWeights
 
 
 class Weights(ABC):

@@ -9,13 +9,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from math import prod
+from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
 
-from crossedge.runtime.arrays import clear_diagonal, constants, is_tensor, namespace
+from crossedge.data.distances import Distances, matrix_distances
+from crossedge.runtime.arrays import clear_diagonal, constants, fixed, is_tensor, namespace
 from crossedge.runtime.types import Array
-from crossedge.weights.family import Weights
+from crossedge.weights.family import PairWeights, Weights
+from crossedge.weights.low_rank import energy_features
 from crossedge.weights.scales import (
     Scale,
     check_positive,
@@ -223,6 +226,21 @@ class InverseMultiquadricKernel(BandwidthKernel):
 class EnergyKernel(KernelWeights):
     """The energy kernel, minus the distance, for the energy distance [1]_.
 
+    Parameters
+    ----------
+    rank : int, optional
+        Approximate the kernel by so many landmarks, points that are drawn from the pooled sample.
+        Memory and time then grow with n rather than with its square, and there is no gradient.
+        The p-value stays valid, since landmarks are drawn without looking at labels. The default
+        statistic is then "mmd", since the kernel of a point and itself is not 0 any more.
+
+    Raises
+    ------
+    TypeError
+        If the rank is not an integer.
+    ValueError
+        If the rank is not positive.
+
     See Also
     --------
     GaussianKernel : A kernel with a bandwidth.
@@ -248,18 +266,41 @@ class EnergyKernel(KernelWeights):
     '4.1111'
     """
 
+    rank: int | None = None
     compiled_profile: ClassVar = "energy"
+
+    def __post_init__(self) -> None:
+        if self.rank is None:
+            return
+        if isinstance(self.rank, bool) or not isinstance(self.rank, Integral):
+            raise TypeError(f"rank={self.rank!r} is not an integer: give a positive one, or None")
+        if self.rank < 1:
+            raise ValueError(f"rank={self.rank} is not positive: give a number of landmarks")
 
     @property
     def name(self) -> str:
-        return "energy kernel"
+        return "energy kernel" if self.rank is None else f"energy kernel ({self.rank} landmarks)"
+
+    @property
+    def is_smooth(self) -> bool:
+        return self.rank is None
 
     @property
     def default_statistic(self) -> str:
-        return "energy"
+        return "energy" if self.rank is None else "mmd"
 
     def of_matrices(self, distances: Array) -> Array:
-        return _symmetric_without_diagonal(-distances)
+        if self.rank is None:
+            return _symmetric_without_diagonal(-distances)
+        matrices = np.asarray(fixed(distances)).reshape(-1, *distances.shape[-2:])
+        each = [energy_features(matrix_distances(one), self.rank) for one in matrices]
+        dense = np.stack([one.unit * one.dense() for one in each])
+        return constants(dense.reshape(distances.shape), distances)
+
+    def pairs(self, distances: Distances) -> PairWeights:
+        if self.rank is None:
+            return super().pairs(distances)
+        return energy_features(distances, self.rank)
 
 
 def _symmetric_without_diagonal(matrices: Array) -> Array:
