@@ -159,3 +159,13 @@ def test_a_far_point_does_not_spoil_the_moments(far, weights):
         )
     assert laws[0] == pytest.approx(laws[1], rel=1e-4)
     assert 0.5 < laws[0][1] < 3
+
+
+@pytest.mark.parametrize("temperature", [0.3, 2.0, 50.0])
+def test_estimated_third_moments_are_near_the_exact_ones(temperature):
+    points = np.random.default_rng(0).normal(size=(700, 4))
+    pairs = ce.NearestNeighbours(1, temperature).pairs(point_distances(points, 2.0))
+    exact, found = LabelMoments(pairs, 300, 400), LabelMoments(pairs, 300, 400, nearly=True)
+    for form in (exact.weighted, exact.difference):
+        assert found.skewness(form) == pytest.approx(exact.skewness(form), abs=0.02)
+    assert found.third[0] != exact.third[0]

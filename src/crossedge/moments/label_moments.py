@@ -51,13 +51,14 @@ class LabelMoments:
 
     Each moment is computed when it is first used. The first and second cost a pass over W, the
     third and fourth a product of matrices. For tensors, moments up to the third are differentiable.
+    With `nearly`, third moments of a matrix are estimated, at little more than the cost of a pass.
     Second and higher moments are about the mean.
     """
 
     _third_sums: Callable[[], ThirdSums] | None = None
 
-    def __init__(self, weights: PairWeights, n_x: int, n_y: int) -> None:
-        self.weights, self.n_x, self.n_y = weights, n_x, n_y
+    def __init__(self, weights: PairWeights, n_x: int, n_y: int, *, nearly: bool = False) -> None:
+        self.weights, self.n_x, self.n_y, self.nearly = weights, n_x, n_y, nearly
         self._e = _mean_label_products(n_x, n_y)
 
     @classmethod
@@ -101,7 +102,7 @@ class LabelMoments:
             return third_sums_of_edges(self.weights)
         if isinstance(self.weights, LowRankWeights):
             return self._low_rank.third()
-        return third_sums(self.centred)
+        return third_sums(self.centred, nearly=self.nearly)
 
     @property
     def total(self) -> Array:
