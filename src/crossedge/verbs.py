@@ -49,8 +49,8 @@ def two_sample(
         Which points of the pooled sample are neighbours, and how strongly: `SpanningTree`,
         `NearestNeighbours`, `GaussianKernel` and so on. A sequence selects the adaptive test over
         its members. By default the test is adaptive over neighbourhoods from a few points to the
-        whole sample, chosen by the pooled sample. All weights but graphs at temperature 0 need
-        memory for n x n matrices; above 3,000 pooled points the default uses none of these.
+        whole sample, chosen by the pooled sample. All weights need memory for n x n matrices but
+        graphs at temperature 0 and `EnergyKernel(rank=...)`. The default does not above 3,000.
     statistic : str, optional
         "cross", the default of graphs, is the weight of the edges that join the two samples, and
         small values are evidence against equality. All other statistics are large where the samples

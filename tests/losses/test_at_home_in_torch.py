@@ -200,6 +200,8 @@ class TestTransform:
 GATHERED = """
 import torch, torch.distributed as dist
 import crossedge as ce
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
 dist.init_process_group("gloo")
@@ -214,6 +216,11 @@ loss(data, alone(noise)).backward()
 mine = slice(8 * rank, 8 * rank + 8)
 loss(ce.gather(data[mine]), ce.gather(generator(noise[mine]))).backward()
 torch.testing.assert_close(shared.weight.grad, alone.weight.grad)
+sharded = torch.nn.Linear(3, 3)
+sharded.load_state_dict(alone.state_dict())
+fully_shard(sharded, mesh=init_device_mesh("cpu", (2,)))
+loss(ce.gather(data[mine]), ce.gather(sharded(noise[mine]))).backward()
+torch.testing.assert_close(sharded.weight.grad.full_tensor(), alone.weight.grad)
 print("gathered")
 """
 
