@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 from crossedge.moments.centred import SecondSums, ThirdSums
-from crossedge.numerics.pairs.sums import row_effects
 from crossedge.runtime.types import Floats
 from crossedge.weights import LowRankWeights
 
@@ -20,7 +19,9 @@ class LowRankSums:
     def __init__(self, weights: LowRankWeights) -> None:
         n, rank = weights.features.shape
         self.total = weights.total
-        self.degree, effect = row_effects(weights.degree)
+        mean = float(weights.degree.mean())
+        self.degree: Floats = weights.degree - mean
+        effect = self.degree / max(n - 2, 1) + mean / (2 * max(n - 1, 1))  # leaves no row sums
         self.A = np.column_stack([weights.features, effect, np.ones(n)])
         C = np.eye(rank + 2)
         C[rank:, rank:] = [[0.0, -1.0], [-1.0, 0.0]]
