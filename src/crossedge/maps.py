@@ -313,8 +313,8 @@ class _Task:
         if self.module == "scale":
             return torch.nn.Identity()
         if n < POINTS_PER_ENTRY * d * d:
-            return ColumnWeights(d)
-        linear = torch.nn.Linear(d, d, bias=False)
+            return ColumnWeights(d).float()
+        linear = torch.nn.Linear(d, d, bias=False, dtype=torch.float32)
         with torch.no_grad():
             linear.weight.copy_(torch.eye(d))
         return linear

@@ -193,6 +193,9 @@ class TestTransform:
     def test_bad_ones_get_one_line(self):
         with pytest.raises(TypeError, match="transform=3 is not callable"):
             ce.TwoSampleLoss(EVERY[0], transform=3)
+        for wrong in (lambda z: z[:7], lambda z: torch.cat([z, z]), lambda z: z[:, None]):
+            with pytest.raises(ValueError, match="for 9 points: it must give"):
+                ce.TwoSampleLoss(EVERY[0], transform=wrong)(points(5, 3), points(4, 3))
         with pytest.raises(ValueError, match=r"transform\(points\) has shape"):
             ce.TwoSampleLoss(EVERY[0], transform=lambda z: z.sum(1))(points(5, 3), points(4, 3))
 

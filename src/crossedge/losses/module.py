@@ -140,9 +140,14 @@ class TwoSampleLoss(torch.nn.Module):
         check_points("x", x)
         check_points("y", y)
         if self.transform is not None:
-            n_x = x.shape[-2]
+            n_x, n = x.shape[-2], x.shape[-2] + y.shape[-2]
             pooled = self.transform(torch.cat([x, y], -2))
             check_points("transform(points)", pooled)
+            if pooled.shape[-2] != n or pooled.ndim != x.ndim:
+                raise ValueError(
+                    f"transform returned shape {tuple(pooled.shape)} for {n} points: it must give "
+                    f"({n}, e) points"
+                )
             x, y = pooled[..., :n_x, :], pooled[..., n_x:, :]
         if x.shape[-1] != y.shape[-1]:
             raise ValueError(
