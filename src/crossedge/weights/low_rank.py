@@ -19,7 +19,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from crossedge.data.distances import Distances, RowDistances
 from crossedge.runtime.types import Floats, Ints
@@ -104,6 +103,8 @@ def _to_landmarks(distances: Distances, count: int) -> tuple[Ints, Floats]:
         places: Ints = random.choice(distances.n, count, replace=False)
         return places, np.stack([distances.row(place) for place in places], axis=1)
     points = np.ldexp(distances.points, -500)  # of the order of 1, so that powers stay in range
+    from scipy.spatial.distance import cdist  # a tenth of a second, for large samples only
+
     places = np.unique(_scrambled(points), return_index=True)[1][:count]
     if np.isinf(distances.p):
         found = cdist(points, points[places], "chebyshev")
