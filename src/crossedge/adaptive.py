@@ -34,13 +34,13 @@ from crossedge.runtime.threads import in_threads
 from crossedge.runtime.types import Floats
 from crossedge.statistics import Statistic, statistic_named
 from crossedge.statistics.laws import sample_moments
-from crossedge.weights import EnergyKernel, NearestNeighbours, SpanningTree, Weights
+from crossedge.weights import EnergyKernel, NearestNeighbours, Weights
 
 DEFAULT_STATISTICS = ("weighted", "fisher")
 # Sharpness of the soft maximum: 1 is the harmonic mean of p-values, infinity the smallest p-value.
 SHARPNESS = 2.0
 MOST_DENSE_POINTS = 3000  # up to this many pooled points, the default uses smoothed weights
-MOST_EDGES = 10**7  # in a classical graph of the default for more points
+MOST_EDGES = 12 * 10**6  # in a classical graph of the default for more points
 # Up to this many points skewness is exact. An error makes no p-value invalid: it only shifts weight
 # between the parts, and one of 0.01 hardly that.
 MOST_EXACT_POINTS = 1000
@@ -67,7 +67,11 @@ def adaptive_test(
 ) -> TwoSampleResult:
     """Run the adaptive test, with weights chosen by the pooled sample if none are given."""
     names = DEFAULT_STATISTICS if statistic is None else (statistic.name,)
-    dense = any(one.is_smooth for one in weights) if weights else distances.n <= MOST_DENSE_POINTS
+    dense = (
+        any(one.peak_matrices > 0 for one in weights)
+        if weights
+        else distances.n <= MOST_DENSE_POINTS
+    )
     full = _with_matrix(distances) if dense else distances
     if weights is not None:
         parts = _all_parts(weights, names)
@@ -165,12 +169,13 @@ def default_parts(distances: Distances, names: Sequence[str]) -> list[Part]:
 def sparse_parts(distances: Distances, names: Sequence[str]) -> list[Part]:
     """Return the default parts for many points, which need no matrix.
 
-    - Classical graphs.
+    - Classical graphs of 4, 16, 64, ... nearest neighbours. The larger ones see what is spread over
+      many points, as a change of scale is, and the smaller ones what is local.
     - With as much prior weight as all these local parts together, the energy kernel by landmarks.
     """
-    sizes = [SIZE_RATIO**step for step in range(1, 4)]
-    few = [k for k in sizes if distances.n * k <= MOST_EDGES and k < distances.n]
-    parts = _all_parts([SpanningTree(), *(NearestNeighbours(k) for k in few)], names)
+    sizes = [SIZE_RATIO**step for step in range(1, 5)]
+    few = [k for k in sizes if distances.n * k <= MOST_EDGES and k < distances.n / 4]
+    parts = _all_parts([NearestNeighbours(k) for k in few or [1]], names)
     parts.append(Part(EnergyKernel(rank=LANDMARKS), statistic_named(names[0]), float(len(parts))))
     return parts
 

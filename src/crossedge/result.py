@@ -80,6 +80,10 @@ class TwoSampleResult:
         uncorrected `.pvalue`. Empty for a single test.
     strongest : Member or None
         The member with the most evidence; None for a single test.
+    left_out : float
+        A bound on the share of the weight of the complete graph that lies on pairs which
+        `neighbours` or `rank` leaves out. It is 0 for all other weights. What is left out costs
+        power at most: the p-value is as valid as that of the complete graph.
 
     See Also
     --------
@@ -104,6 +108,7 @@ class TwoSampleResult:
     n_resamples: int
     exact: bool
     members: tuple[Member, ...] = ()
+    left_out: float = 0.0
 
     @property
     def method(self) -> str:
@@ -138,4 +143,5 @@ class TwoSampleResult:
                 + (f"  (log {self.log_pvalue:.4g})" if self.log_pvalue < LOG_LEAST else ""),
             ]
             + ([f"  carried by {lead.weights.name}, {lead.statistic}"] if lead else [])
+            + ([f"  left out   at most {self.left_out:.2g} of the weight"] if self.left_out else [])
         )

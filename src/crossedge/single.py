@@ -58,6 +58,7 @@ def single_test(
         law=answer.method,
         n_resamples=0 if values is None else len(values),
         exact=answer.exact,
+        left_out=getattr(problem.weights, "left_out", 0.0),
     )
 
 

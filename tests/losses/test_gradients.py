@@ -205,3 +205,42 @@ class TestLearnedScales:
             found.pvalue == ce.two_sample(x, y, ce.NearestNeighbours(1, 2.0), null="normal").pvalue
         )
         assert "temperature 2" in found.method
+
+
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("statistic", ["cross", "weighted", "generalized", "max"])
+@pytest.mark.parametrize("standardize", [True, False])
+def test_candidate_pairs_are_the_whole_where_all_are_candidates(k, statistic, standardize):
+    x, y = (torch.randn(n, 3, dtype=torch.float64, requires_grad=True) for n in (12, 9))
+    found = []
+    for neighbours in (None, 20):
+        weights = ce.NearestNeighbours(k, 0.5, neighbours)
+        loss = ce.TwoSampleLoss(weights, statistic, standardize)(x, y)
+        found.append((loss, *torch.autograd.grad(loss, (x, y))))
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-12)
+
+
+def test_gradients_of_candidate_pairs():
+    x, y = (torch.randn(n, 3, dtype=torch.float64, requires_grad=True) for n in (12, 9))
+    scale = torch.tensor([0.5, 0.2], dtype=torch.float64, requires_grad=True)
+
+    def loss(x, y, scale):
+        return ce.TwoSampleLoss(ce.NearestNeighbours(2, scale, neighbours=5))(x, y)
+
+    assert torch.autograd.gradcheck(loss, (x, y, scale))
+    by_matrix = ce.TwoSampleLoss(ce.NearestNeighbours(2, 0.5, 5), distance=torch.cdist)
+    assert torch.autograd.gradcheck(by_matrix, (x, y))
+
+
+def test_candidate_pairs_need_no_matrix():
+    x, y = torch.randn(10_000, 3, requires_grad=True), torch.randn(10_000, 3)
+    ce.TwoSampleLoss(ce.NearestNeighbours(1, 0.2, neighbours=4))(x, y).backward()
+    assert bool(x.grad.isfinite().all())
+    assert x.grad.abs().sum() > 0
+
+
+@pytest.mark.parametrize(("statistic", "standardize"), [("fisher", True), ("cross", "pearson3")])
+def test_skewness_does_not_go_with_candidate_pairs(statistic, standardize):
+    with pytest.raises(ValueError, match="leave out neighbours"):
+        ce.TwoSampleLoss(ce.NearestNeighbours(1, 0.2, neighbours=4), statistic, standardize)

@@ -167,6 +167,24 @@ def _lp_rows(columns: Floats, first: int, p: float, out: Floats) -> None:
             out *= powers ** (1 / p)
 
 
+def lp_norms(differences: Floats, p: float) -> Floats:
+    """Return the l_p norms of (m, d) differences, of the order of 2^500 as the points are."""
+    norms: Floats
+    if p == 2:
+        norms = np.sqrt(np.einsum("ij,ij->i", differences, differences))
+        return norms
+    sizes = np.abs(differences)
+    if p == 1:
+        norms = sizes.sum(1)
+        return norms
+    largest: Floats = sizes.max(1)
+    if np.isinf(p):
+        return largest
+    with np.errstate(under="ignore"):  # relative to the largest, so that no power overflows
+        powers = (sizes / np.where(largest > 0, largest, 1.0)[:, None]) ** p
+    return largest * np.where(largest > 0, powers.sum(1), 1.0) ** (1 / p)
+
+
 def matrix_distances(matrix: Floats) -> RowDistances:
     """Return an (n, n) matrix of distances as `RowDistances`."""
     return RowDistances(len(matrix), lambda index: matrix[index], matrix)

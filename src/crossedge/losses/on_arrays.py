@@ -16,6 +16,7 @@ from crossedge.losses.neighbourhoods import Neighbourhood, levels_of, neighbourh
 from crossedge.losses.points import DirectPoints, GivenDistances, Points, scaled_points
 from crossedge.losses.settings import Settings
 from crossedge.losses.slopes import closed_form, has_closed_form, needs_third
+from crossedge.losses.sparse import is_sparse, sparse_loss_of_distances, sparse_loss_of_points
 from crossedge.losses.taped import Thirds, loss_by_tape, studentized_loss
 from crossedge.numerics.neighbours.fused import FusedNearest, fused_nearest
 from crossedge.runtime.types import Floats
@@ -55,8 +56,11 @@ def loss_of_points(
     `scales` are the temperatures or bandwidths, unless these are the median distance.
     """
     n_x, pooled = len(x), np.concatenate([x, y])
-    points = scaled_points(pooled)
     rows = wants.rows(n_x, len(pooled))
+    if is_sparse(settings):
+        found = Found(*sparse_loss_of_points(settings, pooled, n_x, scales, gradient=wants.any))
+        return found._replace(gradient=found.gradient[rows]) if wants.any else found
+    points = scaled_points(pooled)
     levels = levels_of(settings.weights, points, scales)
     fused = None if wants.scale else _fused(settings, points, n_x, levels)
     if fused is not None:
@@ -65,12 +69,12 @@ def loss_of_points(
             return Found(value, None, [])
         spread = fused.spread(slopes.direction(len(pooled), fused.sums.total), rows)
         return Found(value, _times(points.pull(spread, rows.start), points.scale), [])
-    found = neighbourhood(settings.weights, points, n_x, levels, learns=wants.scale)
-    value, gradient = _in_weights(settings, found, n_x, pooled.dtype, wants)
-    factor = _factor(settings, found, points)
+    near = neighbourhood(settings.weights, points, n_x, levels, learns=wants.scale)
+    value, gradient = _in_weights(settings, near, n_x, pooled.dtype, wants)
+    factor = _factor(settings, near, points)
     if gradient is None:
         return Found(value * factor, None, [])
-    spread, of_scale = found.to_spread(gradient, rows)
+    spread, of_scale = near.to_spread(gradient, rows)
     scale = [slope * points.scale * factor for slope in of_scale]
     gradient = _times(points.pull(spread, rows.start), points.scale * factor)
     return Found(value * factor, gradient, scale)
@@ -80,6 +84,10 @@ def loss_of_distances(
     settings: Settings, distances: Floats, n_x: int, scales: Sequence[float], wants: Wants
 ) -> Found:
     """Return the loss for an (n, n) matrix of distances."""
+    if is_sparse(settings):
+        return Found(
+            *sparse_loss_of_distances(settings, distances, n_x, scales, gradient=wants.any)
+        )
     points = GivenDistances(distances)
     levels = levels_of(settings.weights, points, scales)
     found = neighbourhood(settings.weights, points, n_x, levels, learns=wants.scale)

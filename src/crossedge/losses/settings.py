@@ -74,6 +74,14 @@ def check_settings(weights: object, statistic: str | None, standardize: object) 
                 "choose from True, False, 'normal', 'pearson3'"
             )
         check_law(chosen, str(standardize), "standardize")
+    if getattr(checked, "neighbours", None) is not None and (
+        standardize == "pearson3" or chosen.name == "fisher"
+    ):
+        given = "statistic='fisher'" if chosen.name == "fisher" else "standardize='pearson3'"
+        raise ValueError(
+            f"{given} needs the skewness, whose gradient needs all pairs: "
+            "choose another, or leave out neighbours"
+        )
     if name and learns(getattr(checked, name)):
         first = scales[0] if len(scales) == 1 else scales
         checked = replace(checked, **{name: first})  # type: ignore[type-var]

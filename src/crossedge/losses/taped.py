@@ -61,12 +61,13 @@ class Thirds:
 
 
 def loss_by_tape(
-    settings: Settings, sums: PairSums, thirds: Thirds, n_x: int, n_y: int
+    settings: Settings, sums: PairSums, thirds: Thirds | None, n_x: int, n_y: int
 ) -> tuple[float, Slopes]:
-    """Return the loss and its derivatives in the sums of W."""
+    """Return the loss and its derivatives in the sums of W; `thirds` if third moments are used."""
     leaves = [torch.tensor(sums[:5], dtype=torch.float64, requires_grad=True)]
 
     def third() -> ThirdSums:
+        assert thirds is not None
         leaves.append(torch.tensor(thirds(), dtype=torch.float64, requires_grad=True))
         return ThirdSums(*leaves[1])
 

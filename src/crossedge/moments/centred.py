@@ -81,13 +81,13 @@ def triangles(V: Array) -> Array:
 
 
 def estimated_triangles(V: Array) -> Array:
-    """Return an estimate of the trace of V^3 for an array, by few products of V with vectors.
+    """Return an estimate of the trace of V^3 for an array, dense or sparse, by few products.
 
     The part in the space of the largest eigenvalues is exact. Random signs z estimate the rest: the
     mean of z' V^3 z is the trace (Hutchinson, 1989; Meyer and co-authors, 2021).
     """
     random = np.random.default_rng(0)
-    signs = random.choice([-1.0, 1.0], size=(2, len(V), PROBES))
+    signs = random.choice([-1.0, 1.0], size=(2, V.shape[0], PROBES))
     space = np.linalg.qr(V @ signs[0])[0]
     rest = signs[1] - space @ (space.T @ signs[1])
     once = V @ np.concatenate([space, rest / np.sqrt(PROBES)], axis=1)

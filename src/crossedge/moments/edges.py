@@ -7,10 +7,11 @@ V_uv = W'_uv - a_u - a_v with a = deg / (n - 2).
 from __future__ import annotations
 
 from math import perm
+from typing import Any
 
 import numpy as np
 
-from crossedge.moments.centred import SecondSums, ThirdSums, triangles
+from crossedge.moments.centred import SecondSums, ThirdSums, estimated_triangles, triangles
 from crossedge.numerics import SMALL
 from crossedge.runtime.types import Floats
 from crossedge.weights import EdgeList
@@ -47,15 +48,15 @@ def second_sums_of_edges(graph: EdgeList) -> SecondSums:
     return SecondSums(np.float64(graph.total), np.float64(squares), np.float64(rows.degree2))
 
 
-def third_sums_of_edges(graph: EdgeList) -> ThirdSums:
-    """Return the sums that third moments need."""
+def third_sums_of_edges(graph: EdgeList, *, nearly: bool = False) -> ThirdSums:
+    """Return the sums that third moments need; with `nearly`, triangles are estimated."""
     n, sizes, rows = graph.n, graph.sizes, _Rows(graph)
     c, degree, squares, r = rows.mean, rows.degree, rows.squares, rows.per_point
     cubes = graph.row_sums(rows.above**3) - c**3 * rows.unjoined
     onward = graph.row_sums(graph.weight, degree) + c * degree  # W' deg, since degrees sum to 0
     # tr (W - c (J - I))^3, with (J - I)^2 = (n - 2) J + I
     walks = (
-        closed_triangles(graph)
+        closed_triangles(graph, nearly=nearly)
         - 3 * c * (sizes @ (graph.degree**2 - graph.row_sums(graph.weight**2)))
         + 6 * c**2 * (n - 2) * graph.total
         - c**3 * perm(n, 3)
@@ -72,10 +73,12 @@ def third_sums_of_edges(graph: EdgeList) -> ThirdSums:
     return ThirdSums(*(np.float64(value) for value in values))
 
 
-def closed_triangles(graph: EdgeList) -> float:
+def closed_triangles(graph: EdgeList, *, nearly: bool = False) -> float:
     """Return the trace of W^3, the weight of all closed walks over three distinct points."""
     atoms, inside = len(graph.sizes), graph.i == graph.j
-    if atoms <= SMALL or len(graph.i) > atoms**2 / SPARSE_RATIO:
+    if nearly:
+        walks = float(estimated_triangles(_balanced(graph)))
+    elif atoms <= SMALL or len(graph.i) > atoms**2 / SPARSE_RATIO:
         matrix = np.zeros((atoms, atoms))
         matrix[graph.i, graph.j] = matrix[graph.j, graph.i] = graph.weight
         matrix *= np.sqrt(graph.sizes) * np.sqrt(graph.sizes)[:, None]
@@ -94,3 +97,15 @@ def closed_triangles(graph: EdgeList) -> float:
     own[graph.i[inside]] = graph.weight[inside]
     row2 = graph.row_sums(graph.weight**2)
     return float(walks - graph.sizes @ (3 * own * row2 + own**3))
+
+
+def _balanced(graph: EdgeList) -> Any:
+    """Return the sparse matrix of W between atoms, times the roots of both their sizes."""
+    from scipy.sparse import coo_array
+
+    root, inside, atoms = np.sqrt(graph.sizes), graph.i == graph.j, len(graph.sizes)
+    weight = graph.weight * root[graph.i] * root[graph.j]
+    i = np.concatenate([graph.i, graph.j[~inside]])
+    j = np.concatenate([graph.j, graph.i[~inside]])
+    entries = np.concatenate([weight, weight[~inside]])
+    return coo_array((entries, (i, j)), (atoms, atoms)).tocsr()

@@ -51,7 +51,7 @@ class LabelMoments:
 
     Each moment is computed when it is first used. The first and second cost a pass over W, the
     third and fourth a product of matrices. For tensors, moments up to the third are differentiable.
-    With `nearly`, third moments of a matrix are estimated, at little more than the cost of a pass.
+    With `nearly`, third moments are estimated, at little more than the cost of a pass.
     Second and higher moments are about the mean.
     """
 
@@ -99,7 +99,7 @@ class LabelMoments:
         if self._third_sums is not None:
             return self._third_sums()
         if isinstance(self.weights, EdgeList):
-            return third_sums_of_edges(self.weights)
+            return third_sums_of_edges(self.weights, nearly=self.nearly)
         if isinstance(self.weights, LowRankWeights):
             return self._low_rank.third()
         return third_sums(self.centred, nearly=self.nearly)

@@ -30,6 +30,15 @@ def check_room(n: int, matrices: float, remedy: str = DEFAULT_REMEDY) -> None:
         )
 
 
+def check_bytes(needed: float, what: str, remedy: str) -> None:
+    """Raise MemoryError unless so many bytes fit into free memory."""
+    free = free_memory()
+    if needed > free:
+        raise MemoryError(
+            f"{what} need about {needed / GIB:.1f} GiB and {free / GIB:.1f} GiB are free: {remedy}"
+        )
+
+
 def free_memory() -> float:
     """Return the bytes that this process can still allocate; infinite if this is not known."""
     return max(min(_machine(), _control_group(), _limit_of_process()), 0.0)

@@ -23,6 +23,7 @@ class EdgeList:
     i: Ints  # (edges,): the ends of the edges, i <= j, each pair once
     j: Ints
     weight: Floats  # (edges,)
+    left_out: float = 0.0  # a bound on the share of the weight that pairs without an edge have
 
     @classmethod
     def from_pairs(cls, atom: Ints, i: Ints, j: Ints, weight: Floats) -> EdgeList:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from math import prod
+from numbers import Integral
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from crossedge.runtime.arrays import fixed, is_tensor, namespace, to_tensor
 from crossedge.runtime.headroom import check_room
 from crossedge.runtime.threads import has_compiled_loops
 from crossedge.runtime.types import Array, Floats, Ints
+from crossedge.weights.candidates import Candidates
 from crossedge.weights.dense import DenseWeights
 from crossedge.weights.edge_list import EdgeList
 from crossedge.weights.family import (
@@ -31,6 +33,7 @@ from crossedge.weights.scales import (
     show_scale,
 )
 from crossedge.weights.smoothed import smoothed
+from crossedge.weights.sparse import SparseModel
 
 WHOLE_TOLERANCE = 1e-9  # weights this close to an integer differ from it by rounding only
 MOST_EDGES_PER_POINT = 100  # a graph with more edges than this is kept as a matrix
@@ -46,6 +49,8 @@ class GraphWeights(Weights):
     ----------
     temperature : float, tuple of floats, or "median"
         The temperature; for several, W is the mean of their weights.
+    neighbours : int or None
+        The number of nearest neighbours of each point to which a smoothed graph is restricted.
 
     See Also
     --------
@@ -53,10 +58,18 @@ class GraphWeights(Weights):
     """
 
     temperature: Scale
+    neighbours: int | None = None
 
     def __post_init__(self) -> None:
         checked = check_scale(self.temperature, "temperature", zero=True)
         object.__setattr__(self, "temperature", checked)
+        if self.neighbours is not None:
+            check_whole(self.neighbours, "neighbours", "of each point that are kept")
+            if 0 in scale_values(self.temperature):
+                raise ValueError(
+                    "neighbours has no meaning at temperature 0, where graphs are sparse: "
+                    "leave it out, or give temperatures above 0"
+                )
 
     @property
     def default_statistic(self) -> str:
@@ -69,8 +82,18 @@ class GraphWeights(Weights):
 
     @property
     def warmth(self) -> str:
-        """The temperature, in words."""
-        return show_scale(self.temperature, "temperature", "temperatures")
+        """The temperature, and the neighbours that are kept, in words."""
+        words = show_scale(self.temperature, "temperature", "temperatures")
+        return words if self.neighbours is None else f"{words}, among {self.neighbours} neighbours"
+
+    @property
+    def peak_matrices(self) -> float:
+        return 0.0 if self.is_sparse else super().peak_matrices
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether no (n, n) matrix is needed."""
+        return self.neighbours is not None or not self.is_smooth
 
     @abstractmethod
     def classical_edges(self, distances: Distances) -> EdgeList:
@@ -83,6 +106,31 @@ class GraphWeights(Weights):
     @abstractmethod
     def draw(self, distances: Array, temperature: float, rng: np.random.Generator) -> Ints:
         """Return the (m, 2) edges of a random graph, for (n, n) distances in float64."""
+
+    def candidates(self, distances: Distances) -> Candidates:
+        """Return the pairs to which `neighbours` restricts the graph."""
+        raise NotImplementedError(f"{type(self).__name__} has no sparse form")
+
+    def sparse_model(self, pairs: Candidates, temperature: float) -> SparseModel:
+        """Return W on these pairs."""
+        raise NotImplementedError(f"{type(self).__name__} has no sparse form")
+
+    def sparse_temperatures(self, pairs: Candidates) -> tuple[float, ...]:
+        """Return the temperatures; "median" is the median distance of the candidate pairs."""
+        if not isinstance(self.temperature, str):
+            return scale_values(self.temperature)
+        positive = pairs.length[pairs.length > 0]
+        return (float(np.median(positive)) if len(positive) else 1.0,)
+
+    def sparse_pairs(self, distances: Distances) -> EdgeList:
+        """Return W on the candidate pairs as a list of edges."""
+        pairs = self.candidates(distances)
+        models = [self.sparse_model(pairs, level) for level in self.sparse_temperatures(pairs)]
+        weight: Floats = sum(model.weight for model in models) / len(models)  # type: ignore[assignment]
+        assert self.neighbours is not None
+        kept = min(self.neighbours, pairs.n - 1)
+        bounds = [model.left_out(kept) for model in models]
+        return EdgeList(np.arange(pairs.n), pairs.i, pairs.j, weight, sum(bounds) / len(bounds))
 
     def temperatures(self, distances: Array) -> list[list[float]]:
         """Return, for each temperature, a list of its values for each of (..., n, n) distances.
@@ -103,12 +151,15 @@ class GraphWeights(Weights):
     @property
     def _is_warm(self) -> bool:
         """Whether compiled loops of smoothed weights are the first to read the distances."""
-        return isinstance(self.temperature, float | int) and self.temperature > 0
+        one = isinstance(self.temperature, float | int) and self.temperature > 0
+        return one and self.neighbours is None
 
     def pairs(self, distances: Distances) -> PairWeights:
         self.check_size(distances.n)
         if not self.is_smooth:
             return self.classical_edges(distances)
+        if self.neighbours is not None:
+            return self.sparse_pairs(distances)
         check_room(distances.n, self.peak_matrices)
         return as_edges_if_whole(self.marginals(distance_matrix(distances)))
 
@@ -118,6 +169,8 @@ class GraphWeights(Weights):
         return weights
 
     def of_matrices(self, distances: Array) -> Array:
+        if self.neighbours is not None:
+            return self._sparse_matrices(distances)
         levels = self.temperatures(distances)
         given = [distances] * len(levels)
         if learns(self.temperature) and is_tensor(distances):
@@ -126,6 +179,20 @@ class GraphWeights(Weights):
             given = [distances * ratio for ratio in ratios.reshape(-1).to(distances)]
         parts = [self._at(level, one) for level, one in zip(levels, given, strict=True)]
         return parts[0] if len(parts) == 1 else namespace(distances).stack(parts).mean(0)
+
+    def _sparse_matrices(self, distances: Array) -> Array:
+        """Return W of matrices, restricted to candidate pairs; without a gradient."""
+        if is_tensor(distances) and distances.requires_grad:
+            raise ValueError(
+                "weights with neighbours have no gradient in a matrix of distances: "
+                "give the points to TwoSampleLoss, or leave out neighbours"
+            )
+        found = [
+            self.sparse_pairs(matrix_distances((one + one.T) / 2)).dense()
+            for one in flat(distances.numpy() if is_tensor(distances) else distances)
+        ]
+        together = np.stack(found).reshape(distances.shape)
+        return to_tensor(together) if is_tensor(distances) else together
 
     def _at(self, temperatures: Sequence[float], distances: Array) -> Array:
         if min(temperatures) > 0:
@@ -165,6 +232,14 @@ def as_edges_if_whole(W: Floats) -> PairWeights:
         return DenseWeights(W)
     i, j = np.nonzero(np.triu(whole))
     return EdgeList(np.arange(n), i, j, whole[i, j])
+
+
+def check_whole(value: object, name: str, what: str) -> None:
+    """Raise TypeError or ValueError unless a number of neighbours is an integer of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name}={value!r} is not an integer: give a whole number of neighbours")
+    if value < 1:
+        raise ValueError(f"{name}={value} is too small: give at least 1 neighbour {what}".rstrip())
 
 
 def check_graph(weights: object) -> GraphWeights:

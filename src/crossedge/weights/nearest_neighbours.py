@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral
 
 import numpy as np
 
@@ -13,10 +12,12 @@ from crossedge.numerics import SMALL
 from crossedge.numerics.neighbours.plain import nearest_in_rows, softmax_weights
 from crossedge.numerics.smoothed import Recipe, neighbours_recipe
 from crossedge.runtime.types import Array, Floats, Ints
+from crossedge.weights.candidates import Candidates, candidates_of
 from crossedge.weights.distinct import distinct
 from crossedge.weights.edge_list import EdgeList
-from crossedge.weights.graphs import GraphWeights
+from crossedge.weights.graphs import GraphWeights, check_whole
 from crossedge.weights.scales import Scale
+from crossedge.weights.sparse import SparseNeighbours
 
 
 @dataclass(frozen=True)
@@ -74,13 +75,16 @@ class NearestNeighbours(GraphWeights):
 
     k: int = 1
     temperature: Scale = 0.0
+    neighbours: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.k, bool) or not isinstance(self.k, Integral):
-            raise TypeError(f"k={self.k!r} is not an integer: give a whole number of neighbours")
-        if self.k < 1:
-            raise ValueError(f"k={self.k} is too small: give at least 1 neighbour")
+        check_whole(self.k, "k", "")
+        if self.neighbours is not None and self.neighbours < self.k:
+            raise ValueError(
+                f"neighbours={self.neighbours} leaves less than k={self.k} to choose from: "
+                "give more"
+            )
 
     @property
     def name(self) -> str:
@@ -92,6 +96,13 @@ class NearestNeighbours(GraphWeights):
             raise ValueError(
                 f"k={self.k} is too large for {n} pooled points: give at most k={n - 1}"
             )
+
+    def candidates(self, distances: Distances) -> Candidates:
+        most = min(self.neighbours or distances.n, distances.n - 1)
+        return candidates_of(NearestNeighbours(most).classical_edges(distances), distances)
+
+    def sparse_model(self, pairs: Candidates, temperature: float) -> SparseNeighbours:
+        return SparseNeighbours(pairs, self.k, temperature)
 
     def marginals(self, matrix: Floats) -> Floats:
         if self.k > 1:

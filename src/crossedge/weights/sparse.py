@@ -1,0 +1,85 @@
+"""Smoothed graphs on candidate pairs only: weights, gradients, and a bound on what is left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from crossedge.runtime.types import Floats
+from crossedge.weights.candidates import Candidates
+
+
+class SparseModel(Protocol):
+    """W on candidate pairs at one temperature."""
+
+    @property
+    def weight(self) -> Floats:
+        """W of each pair, (pairs,)."""
+
+    def pull_back(self, gradient: Floats) -> Floats:
+        """Return the gradient in the lengths, given that in the weights, both (pairs,)."""
+
+    def left_out(self, neighbours: int) -> float:
+        """Return a bound on the share of the weight that the complete graph has on other pairs.
+
+        Every point's nearest `neighbours` are among its candidates.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class SparseNeighbours:
+    """Smoothed k nearest neighbours among candidates."""
+
+    pairs: Candidates
+    k: int
+    temperature: float
+
+    @cached_property
+    def probability(self) -> Floats:
+        """The probability of each entry of the table of candidates to be chosen."""
+        from crossedge.numerics.neighbours.sparse_choices import chosen
+
+        start, pair = self.pairs.table
+        return chosen(start, self.pairs.length[pair], self.k, self.temperature)
+
+    @cached_property
+    def weight(self) -> Floats:
+        """W_ij = P(i chooses j) + P(j chooses i)."""
+        return self._of_pairs(self.probability)
+
+    def pull_back(self, gradient: Floats) -> Floats:
+        """Return the gradient in the lengths, given that in the weights."""
+        from crossedge.numerics.neighbours.sparse_choices import chosen_tangent
+
+        start, pair = self.pairs.table
+        length, mu = self.pairs.length[pair], self.probability
+        change = chosen_tangent(start, length, mu, self.k, self.temperature, gradient[pair])
+        return self._of_pairs(change) / -self.temperature
+
+    def left_out(self, neighbours: int) -> float:
+        """Return a bound on the share of the weight that the complete graph has on other pairs.
+
+        Let e_k be the sum over all sets of k candidates of the product of their odds. Candidates
+        that join lower e_(k-1) / e_k, so a point that was left out would be chosen with at most
+        e_(k-1) / e_k times its odds. Its odds are below those of the K-th nearest candidate, and
+        e_(k-1) / e_k is the sum of mu / odds over the m candidates, divided by m - k + 1.
+        """
+        (start, pair), n, k = self.pairs.table, self.pairs.n, self.k
+        row = np.repeat(np.arange(n), np.diff(start))
+        length = self.pairs.length[pair]
+        ordered = length[np.lexsort((length, row))]
+        kth, reach = ordered[start[:-1] + k - 1], ordered[start[:-1] + neighbours - 1]
+        with np.errstate(divide="ignore", under="ignore"):
+            # a probability that is too small for a double is at most its odds over the k-th's
+            log_mu = np.maximum(np.log(self.probability), (kth[row] - length) / self.temperature)
+            terms = np.exp(np.minimum(log_mu, 0.0) + (length - reach[row]) / self.temperature)
+        candidates = np.diff(start)
+        ratio = np.add.reduceat(terms, start[:-1]) / (candidates - k + 1)
+        return float(np.minimum((n - 1 - candidates) * ratio, k).sum() / (k * n))
+
+    def _of_pairs(self, entries: Floats) -> Floats:
+        """Return the sum of both directions of each pair."""
+        return np.bincount(self.pairs.table[1], entries, len(self.pairs.i)).astype(np.float64)

@@ -1,0 +1,85 @@
+"""Smoothed graphs restricted to the nearest neighbours of each point."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import crossedge as ce
+from crossedge.data.distances import distance_matrix, matrix_distances, point_distances
+
+RNG = np.random.default_rng(0)
+POINTS = RNG.normal(size=(60, 3))
+TWINS = POINTS.copy()
+TWINS[[5, 6, 30, 31, 32]] = TWINS[7]
+
+
+@pytest.mark.parametrize("points", [POINTS, TWINS], ids=["distinct", "twins"])
+@pytest.mark.parametrize("k", [1, 4])
+@pytest.mark.parametrize("temperature", [0.001, 0.3, (0.1, 5.0)])
+def test_all_neighbours_are_the_complete_graph(points, k, temperature):
+    distances = point_distances(points, 2.0)
+    found = ce.NearestNeighbours(k, temperature, neighbours=100).pairs(distances)
+    complete = ce.NearestNeighbours(k, temperature)(distance_matrix(distances))
+    np.testing.assert_allclose(found.dense(), complete, atol=1e-12)
+    assert found.left_out == 0
+
+
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("temperature", [0.01, 0.1, 0.5])
+@pytest.mark.parametrize("neighbours", [3, 6, 20])
+def test_left_out_is_a_bound(k, temperature, neighbours):
+    distances = point_distances(TWINS, 2.0)
+    found = ce.NearestNeighbours(k, temperature, neighbours).pairs(distances)
+    complete = ce.NearestNeighbours(k, temperature)(distance_matrix(distances))
+    complete[found.i, found.j] = complete[found.j, found.i] = 0.0
+    outside = complete.sum() / 2 / (k * len(TWINS))
+    assert outside <= found.left_out * (1 + 1e-9) + 1e-15
+    assert found.left_out <= 1
+
+
+def test_left_out_bound_is_sharp_where_it_is_small():
+    distances = point_distances(POINTS, 2.0)
+    assert ce.NearestNeighbours(1, 0.05, 20).pairs(distances).left_out < 1e-4
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0, 3.5, np.inf])
+def test_any_distance(p):
+    distances = point_distances(TWINS * 1e200, p)
+    matrix = matrix_distances(distance_matrix(distances))
+    weights = ce.NearestNeighbours(2, 3e199, neighbours=8)
+    one, other = weights.pairs(distances), weights.pairs(matrix)
+    np.testing.assert_allclose(one.dense(), other.dense(), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(weights(matrix.matrix), one.dense(), rtol=1e-9, atol=1e-12)
+
+
+def test_order_of_points_makes_no_difference():
+    weights = ce.NearestNeighbours(2, 0.3, neighbours=6)
+    order = np.random.default_rng(1).permutation(len(TWINS))
+    one = weights.pairs(point_distances(TWINS, 2.0)).dense()
+    other = weights.pairs(point_distances(TWINS[order], 2.0)).dense()
+    np.testing.assert_allclose(one[np.ix_(order, order)], other, atol=1e-13)
+
+
+def test_result_says_what_is_left_out():
+    result = ce.two_sample(POINTS[:30], POINTS[30:], ce.NearestNeighbours(1, 0.2, 10), rng=0)
+    assert 0 < result.left_out < 1
+    assert "among 10 neighbours" in str(result)
+    assert "left out" in str(result)
+    complete = ce.two_sample(POINTS[:30], POINTS[30:], ce.NearestNeighbours(1, 0.2), rng=0)
+    assert complete.left_out == 0
+    assert "left out" not in str(complete)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((1, 0.5, 0), "neighbours=0 is too small"),
+        ((1, 0.5, 2.5), r"neighbours=2\.5 is not an integer"),
+        ((3, 0.5, 2), "leaves less than k=3"),
+        ((3, 0.0, 5), "no meaning at temperature 0"),
+    ],
+)
+def test_bad_neighbours(arguments, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        ce.NearestNeighbours(*arguments)
