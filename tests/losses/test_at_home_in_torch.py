@@ -224,17 +224,69 @@ sharded.load_state_dict(alone.state_dict())
 fully_shard(sharded, mesh=init_device_mesh("cpu", (2,)))
 loss(ce.gather(data[mine]), ce.gather(sharded(noise[mine]))).backward()
 torch.testing.assert_close(sharded.weight.grad.full_tensor(), alone.weight.grad)
-print("gathered")
+"""
+TWICE_GATHERED = """
+import warnings
+import torch, torch.distributed as dist
+import crossedge as ce
+
+warnings.simplefilter("error")  # as torch's, if a collective is no part of the graph
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+torch.manual_seed(0)
+data, whole = torch.randn(2, 8, 3, dtype=torch.float64)
+losses = [ce.TwoSampleLoss(ce.NearestNeighbours(1, t)) for t in (0.5, 2.0)]  # one for each process
+
+def penalty(loss, points):
+    (slope,) = torch.autograd.grad(loss, points, create_graph=True)
+    return (slope**2).sum()
+
+whole.requires_grad_()
+penalty(sum(loss(data, whole) for loss in losses), whole).backward()
+mine = slice(4 * rank, 4 * rank + 4)
+own = whole.detach()[mine].requires_grad_()
+penalty(losses[rank](data, ce.gather(own)), own).backward()
+torch.testing.assert_close(own.grad, whole.grad[mine])
+"""
+UNEQUAL = """
+import torch, torch.distributed as dist
+import crossedge as ce
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+for points, found in [
+    (torch.zeros(8 - rank, 3), "(7, 3) torch.float32 and (8, 3) torch.float32:"),
+    (torch.zeros((4, 3, 2)[: 3 - rank]), "(4, 3) torch.float32 and (4, 3, 2) torch.float32:"),
+    (torch.zeros(4, 3).to([torch.float32, torch.float64][rank]), "float32 and (4, 3) torch.float64:"),
+    (torch.zeros(4, 3, requires_grad=rank == 0), "(4, 3) torch.float32 with a gradient:"),
+]:
+    try:
+        ce.gather(points)
+    except ValueError as error:
+        assert found in str(error) and "\\n" not in str(error), error
+    else:
+        raise AssertionError(found)
+with torch.no_grad():  # no gradient will be asked for
+    assert ce.gather(torch.zeros(4, 3, requires_grad=rank == 0)).shape == (8, 3)
+"""
+LEAVE = """
+dist.barrier()
+dist.destroy_process_group()
+print("done")
 """
 
 
-def test_gathered_shares_have_the_gradient_of_one_process(tmp_path):
-    (tmp_path / "program.py").write_text(GATHERED)
+@pytest.mark.parametrize(
+    "program", [GATHERED, TWICE_GATHERED, UNEQUAL], ids=["gradient", "second", "unequal"]
+)
+def test_gathered_shares_are_as_one_process(tmp_path, program):
+    (tmp_path / "program.py").write_text(program + LEAVE)
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     found = subprocess.run(
         [*command, "program.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300
     )
-    assert found.stdout.count("gathered") == 2, found.stderr  # two processes share one line
+    assert found.stdout.count("done") == 2, found.stderr  # two processes share one line
+    assert found.returncode == 0, found.stderr
 
 
 def test_kernels_and_transfers_on_a_device():
