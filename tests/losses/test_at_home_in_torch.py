@@ -190,9 +190,15 @@ class TestTransform:
         loss(points(12, 3), points(9, 3, seed=1))
         assert seen == [(21, 3)]
 
+    def test_it_sees_samples_in_one_batch(self):
+        loss, x, y = ce.TwoSampleLoss(EVERY[0], transform=torch.tanh), points(6, 3), points(2, 5, 3)
+        torch.testing.assert_close(loss(x, y), torch.stack([loss(x, one) for one in y]))
+
     def test_bad_ones_get_one_line(self):
         with pytest.raises(TypeError, match="transform=3 is not callable"):
             ce.TwoSampleLoss(EVERY[0], transform=3)
+        with pytest.raises(TypeError, match="transform is the class Tanh: give an instance"):
+            ce.TwoSampleLoss(EVERY[0], transform=torch.nn.Tanh)
         for wrong in (lambda z: z[:7], lambda z: torch.cat([z, z]), lambda z: z[:, None]):
             with pytest.raises(ValueError, match="for 9 points: it must give"):
                 ce.TwoSampleLoss(EVERY[0], transform=wrong)(points(5, 3), points(4, 3))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crossedge.numerics.tolerances import NEGATIVE
 from crossedge.runtime.arrays import is_tensor
 from crossedge.runtime.types import Bools, Floats
 
@@ -85,7 +86,7 @@ def check_distance_rows(matrix: Floats, name: str, remedy: str) -> None:
     for start in range(0, len(matrix), 256):  # in blocks: the matrix may fill half of the memory
         rows = matrix[start : start + 256]
         columns = matrix[:, start : start + 256].T
-        if rows.min() < -1e-6 * largest:
+        if rows.min() < -NEGATIVE * largest:
             row, column = np.argwhere(rows == rows.min())[0]
             raise ValueError(
                 f"{name} has a negative distance {rows.min():g} at ({start + row}, {column}): "
