@@ -5,8 +5,11 @@ import sys
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import crossedge as ce
+from crossedge.losses.in_torch import _median
+from crossedge.weights.scales import median_distances
 
 EVERY = [
     ce.NearestNeighbours(1, 0.7),
@@ -263,7 +266,7 @@ rank = dist.get_rank()
 for points, found in [
     (torch.zeros(8 - rank, 3), "(7, 3) torch.float32 and (8, 3) torch.float32:"),
     (torch.zeros((4, 3, 2)[: 3 - rank]), "(4, 3) torch.float32 and (4, 3, 2) torch.float32:"),
-    (torch.zeros(4, 3).to([torch.float32, torch.float64][rank]), "float32 and (4, 3) torch.float64:"),
+    (torch.zeros(4, 3, dtype=[torch.float, torch.double][rank]), "and (4, 3) torch.float64:"),
     (torch.zeros(4, 3, requires_grad=rank == 0), "(4, 3) torch.float32 with a gradient:"),
 ]:
     try:
@@ -295,29 +298,61 @@ def test_gathered_shares_are_as_one_process(tmp_path, program):
     assert found.returncode == 0, found.stderr
 
 
-def test_kernels_and_transfers_on_a_device():
-    """A step of torch alone reads no value back, and its kernels do not grow with n."""
-    from torch.utils._python_dispatch import TorchDispatchMode
+class Calls(TorchDispatchMode):
+    """Keeps the names of operations, and those of transfers between devices."""
 
-    from crossedge.losses.in_torch import loss_in_torch
+    def __init__(self):
+        super().__init__()
+        self.names, self.transfers = [], []
 
-    class Count(TorchDispatchMode):
-        def __init__(self):
-            super().__init__()
-            self.names = []
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        name, kwargs = func.overloadpacket.__name__, kwargs or {}
+        self.names.append(name)
+        if name == "_to_copy" and kwargs.get("device", args[0].device) != args[0].device:
+            self.transfers.append(name)
+        return func(*args, **kwargs)
 
-        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            self.names.append(func.overloadpacket.__name__)
-            return func(*args, **(kwargs or {}))
 
-    for weights in (EVERY[0], EVERY[1], ce.GaussianKernel(1.0), ce.EnergyKernel()):
-        counts = []
-        for n in (32, 64):
-            loss, y = ce.TwoSampleLoss(weights), points(n, 3, dtype=torch.float32).requires_grad_()
-            scale = torch.tensor(loss.settings.scales) if loss.settings.scales else None
-            with Count() as count:
-                loss_in_torch(loss.settings, points(n, 3, dtype=torch.float32), y, scale).backward()
-            back = {"_local_scalar_dense", "item", "nonzero", "is_nonzero"} & set(count.names)
-            assert not back, back
-            counts.append(len(count.names))
-        assert counts[1] <= counts[0] + 80  # one more level of a tree of products
+@pytest.mark.parametrize(
+    "weights",
+    [
+        *EVERY[:2],
+        ce.NearestNeighbours(1, "median"),
+        ce.NearestNeighbours(3, (0.5, 2.0)),
+        ce.GaussianKernel("median"),
+        ce.LaplaceKernel((1.0, 2.0)),
+        ce.EnergyKernel(),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("statistic", [None, "generalized", "max", "mmd_ratio"])
+@pytest.mark.parametrize("standardize", [True, False])
+def test_a_device_is_not_waited_for(weights, statistic, standardize):
+    """The device "meta" has no values: whoever looks at one, or needs it for a shape, fails."""
+    loss = ce.TwoSampleLoss(weights, statistic, standardize)
+    x, y = torch.empty(12, 3, device="meta"), torch.empty(9, 3, device="meta", requires_grad=True)
+    with Calls() as calls:
+        loss(x, y).backward()
+    assert y.grad.shape == (9, 3)
+    assert not calls.transfers
+
+
+@pytest.mark.parametrize("weights", [*EVERY[:2], ce.GaussianKernel(1.0), ce.EnergyKernel()])
+def test_the_kernels_on_a_device_do_not_grow_with_n(weights):
+    counts, loss = [], ce.TwoSampleLoss(weights)
+    for n in (32, 64):
+        x, y = torch.empty(2, n, 3, device="meta").unbind()
+        with Calls() as calls:
+            loss(x, y.requires_grad_()).backward()
+        counts.append(len(calls.names))
+    assert counts[1] <= counts[0] + 80  # one more level of a tree of products
+
+
+@pytest.mark.parametrize("equal", [0, 7, 15, 20], ids=lambda n: f"{n} equal points")
+def test_the_median_without_looking_is_the_median(equal):
+    """With 15 of 20 equal points more than half of all distances are 0."""
+    given = points(20, 3)
+    given[:equal] = 1.0
+    distances = torch.cdist(given, given)
+    (expected,) = median_distances(distances)
+    assert _median(distances).item() == pytest.approx(expected or 1.0, rel=1e-12)

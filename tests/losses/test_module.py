@@ -177,7 +177,7 @@ def test_wrong_samples_are_refused():
         loss(torch.zeros(3, 2).int(), torch.zeros(3, 2))
     with pytest.raises(ValueError, match="y has NaN"):
         loss(torch.zeros(3, 2), torch.full((3, 2), torch.nan))
-    with pytest.raises(ValueError, match="x has shape .3, 0.: give points"):
+    with pytest.raises(ValueError, match=r"x has shape \(3, 0\): give points"):
         loss(torch.zeros(3, 0), torch.zeros(3, 0))
     with pytest.raises(TypeError, match=r"y is a sparse tensor: pass y\.to_dense"):
         loss(torch.zeros(3, 2), torch.eye(3, 2).to_sparse())

@@ -168,7 +168,7 @@ class TwoSampleLoss(torch.nn.Module):
         """Return the scale where it learns, or where no compiled loops know it."""
         if self.scale is not None or like.is_cpu or not self.settings.scales:
             return self.scale
-        return torch.tensor(self.settings.scales, dtype=like.dtype, device=like.device)
+        return torch.stack([like.new_full((), one) for one in self.settings.scales])  # no transfer
 
     def _by_distances(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         """Return the loss of one problem, by a callable distance or another norm."""
