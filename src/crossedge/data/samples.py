@@ -21,6 +21,7 @@ class Samples:
     values: Floats  # (n, d) points, or (n, n) distances
     in_x: Bools  # (n,)
     as_tensors: bool = False  # whether x or y was given as a tensor
+    columns: tuple[str, ...] | None = None  # their names, if x or y was given as a frame
 
     @property
     def n_x(self) -> int:
@@ -55,7 +56,9 @@ def pool(x: object, y: object) -> Samples:
         y_points = y_points[:, [y_columns.index(name) for name in x_columns]]
     in_x = np.arange(len(x_points) + len(y_points)) < len(x_points)
     as_tensors = is_tensor(x) or is_tensor(y)
-    return Samples(np.concatenate([x_points, y_points]), in_x, as_tensors)
+    names = y_columns if x_columns is None else x_columns
+    columns = None if names is None else tuple(map(str, names))
+    return Samples(np.concatenate([x_points, y_points]), in_x, as_tensors, columns)
 
 
 def pool_precomputed(x: object, y: object) -> Samples:
