@@ -1,7 +1,8 @@
 """The loss in torch alone: for devices without compiled loops, and for second derivatives.
 
-It is written for few large kernels and without any transfer to the host. Precision is that of the
-points. Autograd has all derivatives, except that trees have the first only.
+It is written for few large kernels. Neighbours and kernels read no value back to the host; trees
+and some laws of -log p do. Precision is that of the points. Autograd has all derivatives, except
+that trees have the first only.
 """
 
 from __future__ import annotations
