@@ -139,7 +139,7 @@ class Count(TorchDispatchMode):
     VIEWS = frozenset(
         ("view", "slice", "select", "expand", "transpose", "unsqueeze", "squeeze", "detach", "t")
     )
-    WAITS = "_local_scalar_dense", "nonzero", "is_nonzero"
+    WAITS = "_local_scalar_dense", "nonzero", "is_nonzero", "masked_select"
 
     def __init__(self) -> None:
         super().__init__()
@@ -159,6 +159,7 @@ def kernels() -> None:
         "1-NN": ce.NearestNeighbours(1, TEMPERATURE),
         "3-NN": ce.NearestNeighbours(3, TEMPERATURE),
         "Gaussian kernel": ce.GaussianKernel(1.0),
+        "Gaussian kernel, median": ce.GaussianKernel("median"),
         "plain torch": None,
     }.items():
         x, y = torch.randn(256, 10), torch.randn(256, 10).requires_grad_()
@@ -167,7 +168,8 @@ def kernels() -> None:
                 loss = plain_torch(x, y)
             else:
                 settings = ce.TwoSampleLoss(weights).settings
-                loss = loss_in_torch(settings, x, y, torch.tensor(settings.scales))
+                scale = torch.tensor(settings.scales) if settings.scales else None
+                loss = loss_in_torch(settings, x, y, scale)
             loss.backward()
         row(name, str(count.kernels), str(count.waits), str(y.grad.dtype).removeprefix("torch."))
 

@@ -1,6 +1,7 @@
 """Maps that are learned on one half of the data and tested on the other."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from scipy import stats
@@ -14,6 +15,17 @@ def samples(seed=0, n=60, d=6, change=False):
     if change:
         y[:, 0] *= 3.0
     return x, y
+
+
+class Returns(torch.nn.Module):
+    """Whatever a function returns, times a parameter."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function, self.factor = function, torch.nn.Parameter(torch.ones(()))
+
+    def forward(self, points):
+        return self.function(points * self.factor)
 
 
 def test_it_finds_the_column_and_its_test_saw_none_of_the_learning():
@@ -35,6 +47,8 @@ def test_it_finds_the_column_and_its_test_saw_none_of_the_learning():
     again = ce.two_sample(inside, outside, transform=found.module, n_resamples=199, rng=0)
     assert again.statistic == pytest.approx(best.result.statistic, rel=1e-5)
     assert "p-value" in repr(found)
+    assert found.columns is None
+    assert "columns    0 (" in repr(found)
 
 
 def test_the_level_holds_although_the_training_half_is_fitted():
@@ -78,12 +92,56 @@ def test_the_scale_alone_is_model_criticism(weights):
     statistic = "mmd_ratio" if weights.default_statistic == "mmd" else "weighted"
     assert found.folds[0].result.statistic_name == statistic
     assert not list(found.module.parameters())
+    best = min(found.folds, key=lambda fold: fold.result.log_pvalue)
+    name = "bandwidth" if weights.default_statistic == "mmd" else "temperatures"
+    scale = np.ravel(getattr(best.weights, name.removesuffix("s")))
+    assert repr(found).endswith(f"learned    {name} " + ", ".join(f"{one:g}" for one in scale))
+
+
+@pytest.mark.parametrize("module", [None, "scale"])
+def test_a_parameter_among_the_weights_is_left_alone(module):
+    temperature = torch.nn.Parameter(torch.tensor(2.0))
+    weights = ce.NearestNeighbours(1, temperature)
+    given = {"steps": 2, "folds": 1, "n_resamples": 9, "rng": 0}
+    found = ce.learn_map(*samples(), module, weights=weights, **given)
+    assert temperature.grad is None
+    assert temperature == 2
+    fixed = ce.learn_map(*samples(), module, weights=ce.NearestNeighbours(1, 2.0), **given)
+    assert np.array_equal(found.projection, fixed.projection)
+    assert found.folds[0].weights == fixed.folds[0].weights
+
+
+@pytest.mark.parametrize("frames", ["x", "y", "both"])
+def test_columns_of_frames_have_names(frames):
+    names = ["age", "height", "weight", "income", "rooms", "floor"]
+    x, y = samples(change=True)
+    x = pd.DataFrame(x, columns=names) if frames != "y" else x
+    y = pd.DataFrame(y, columns=names) if frames != "x" else y
+    if frames == "both":
+        y = y[names[::-1]]  # matched by name
+    found = ce.learn_map(x, y, n_resamples=19, rng=0)
+    assert found.columns == tuple(names)
+    assert "columns    age (" in repr(found)
+    assert found.importance.argmax() == 0
 
 
 def test_equal_seeds_give_equal_answers():
     one, two = (ce.learn_map(*samples(), steps=3, n_resamples=19, rng=5) for _ in range(2))
     assert one.pvalue == two.pvalue
     assert np.array_equal(one.projection, two.projection)
+
+
+def test_a_module_that_draws_does_so_by_rng_and_leaves_the_global_state():
+    module = torch.nn.Sequential(torch.nn.Linear(6, 4), torch.nn.Dropout(0.5))
+    found = []
+    for seed, rng in ((0, 5), (1, 5), (1, 6)):
+        torch.manual_seed(seed)
+        before = torch.get_rng_state()
+        learned = ce.learn_map(*samples(), module, steps=3, folds=1, n_resamples=9, rng=rng)
+        assert torch.equal(torch.get_rng_state(), before)
+        found.append(learned.folds[0].module.module[0].weight)
+    assert torch.equal(found[0], found[1])
+    assert not torch.equal(found[1], found[2])
 
 
 @pytest.mark.parametrize(
@@ -95,6 +153,16 @@ def test_equal_seeds_give_equal_answers():
         ({"weights": ce.SpanningTree()}, "weights has temperature 0"),
         ({"weights": "tree"}, "weights is of type str"),
         ({"statistic": "crass"}, "statistic='crass' is unknown"),
+        ({"module": torch.nn.Tanh()}, "module Tanh has no parameters that learn"),
+        ({"module": torch.nn.Linear(6, 2).requires_grad_(False)}, "module Linear has no param"),
+        ({"module": Returns(lambda z: z[:, 0])}, r"returned shape \(65,\) for 65 points: it must"),
+        ({"module": Returns(lambda z: z[:9])}, r"returned shape \(9, 6\) for 65 points: it must"),
+        ({"module": Returns(lambda z: (z, z))}, "module returned tuple: it must return a tensor"),
+        ({"steps": 0}, "steps=0 is not supported"),
+        ({"steps": 2.5}, r"steps=2\.5 is not supported"),
+        ({"step_size": -0.1}, r"step_size=-0\.1 is not supported"),
+        ({"step_size": "small"}, "step_size='small' is not supported"),
+        ({"step_size": float("nan")}, "step_size=nan is not supported"),
     ],
 )
 def test_bad_choices_get_one_line(given, message):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -12,15 +13,14 @@ import torch
 
 from crossedge.data.samples import pool
 from crossedge.losses import TwoSampleLoss
-from crossedge.losses.settings import scale_name
+from crossedge.losses.settings import check_settings, scale_name
 from crossedge.result import TwoSampleResult
 from crossedge.runtime.interrupts import checkpoint, run_interruptibly
 from crossedge.runtime.randomness import Rng, random_key
 from crossedge.runtime.types import Bools, Floats
 from crossedge.verbs import two_sample
 from crossedge.weights import NearestNeighbours, Weights
-from crossedge.weights.family import check_weights
-from crossedge.weights.scales import median_distances, scale_values
+from crossedge.weights.scales import median_distances, scale_values, show_scale
 
 # The default temperature, over the median distance of the training points: neighbours matter, and
 # the gradient still sees many of them.
@@ -68,6 +68,8 @@ class LearnedMap:
         which the map was learned looks more separate than it is: see `held_out`.
     in_x, held_out : array
         (n,) booleans: which points are from x, and which that map has not seen.
+    columns : tuple of str or None
+        The names of the columns, in the order of `importance`, if x or y is a frame.
 
     See Also
     --------
@@ -81,19 +83,29 @@ class LearnedMap:
     projection: Floats
     in_x: Bools
     held_out: Bools
+    columns: tuple[str, ...] | None
 
     def __repr__(self) -> str:
-        best = np.argsort(-self.importance)[:5]
-        columns = ", ".join(f"{column} ({self.importance[column]:.0%})" for column in best)
         tests = ", ".join(f"{fold.result.pvalue:.4g}" for fold in self.folds)
         return "\n".join(
             [
                 f"learned map: {len(self.folds)} fold{'s' if len(self.folds) > 1 else ''}",
                 f"  samples    {self.in_x.sum():,} and {(~self.in_x).sum():,} points",
                 f"  p-value    {self.pvalue:.4g}  (on held-out points: {tests})",
-                f"  columns    {columns}",
+                self._learned(),
             ]
         )
+
+    def _learned(self) -> str:
+        """Return the line of the learned scale, or of the columns that matter most."""
+        (weights,) = (fold.weights for fold in self.folds if fold.module is self.module)
+        if weights is not None:
+            name = scale_name(weights)
+            return f"  learned    {show_scale(getattr(weights, name), name, f'{name}s')}"
+        names = self.columns or range(len(self.importance))
+        best = np.argsort(-self.importance)[:5]
+        shares = ", ".join(f"{names[place]} ({self.importance[place]:.0%})" for place in best)
+        return f"  columns    {shares}"
 
 
 class ColumnWeights(torch.nn.Module):
@@ -140,7 +152,8 @@ def learn_map(
         temperature or bandwidth of the weights.
     weights : Weights, optional
         Smoothed weights of the loss that is maximised. By default one nearest neighbour, at a
-        temperature of 0.15 median distances.
+        temperature of 0.15 median distances. A temperature or bandwidth that is a tensor with a
+        gradient stays as it is.
     statistic : str, optional
         The statistic of the loss. By default "weighted" for graphs, and "mmd_ratio" for kernels,
         which is the power to first order.
@@ -151,7 +164,8 @@ def learn_map(
     n_resamples : int, optional
         Random labellings of each test.
     rng : int, numpy Generator or torch Generator, optional
-        The source of the random halves and of the labellings.
+        The source of the random halves, of the labellings, and of torch's global generator while
+        the map is learned, as for dropout. The global generator is left as it was.
 
     Returns
     -------
@@ -163,7 +177,8 @@ def learn_map(
     TypeError
         If an argument has the wrong type.
     ValueError
-        If a sample has less than eight points, or if the choices do not go together.
+        If a sample has less than eight points, if the choices do not go together, or if the module
+        has no parameters that learn or does not give one row for each point.
 
     See Also
     --------
@@ -202,8 +217,19 @@ def learn_map(
         raise TypeError(
             f"module is of type {type(module).__name__}: give a torch.nn.Module, 'scale' or None"
         )
+    if isinstance(module, torch.nn.Module) and not any(
+        parameter.requires_grad for parameter in module.parameters()
+    ):
+        raise ValueError(
+            f"module {type(module).__name__} has no parameters that learn: give one that has some, "
+            "or unfreeze them with requires_grad_()"
+        )
+    if isinstance(steps, bool) or not (isinstance(steps, Integral) and steps >= 1):
+        raise ValueError(f"steps={steps!r} is not supported: give an integer of at least 1")
+    if isinstance(step_size, bool) or not (isinstance(step_size, Real) and 0 < step_size < np.inf):
+        raise ValueError(f"step_size={step_size!r} is not supported: give a number above 0")
     if weights is not None:
-        check_weights(weights)
+        weights = check_settings(weights, statistic, True).weights  # without a scale that learns
         if module == "scale" and not scale_name(weights):
             raise ValueError(f"{weights!r} has no temperature or bandwidth that could be learned")
     samples = pool(x, y)
@@ -213,7 +239,8 @@ def learn_map(
             f"x has {samples.n_x} points and y has {samples.n_y}: to learn on one half and test on "
             f"the other, give at least {FEWEST} of each"
         )
-    source = np.random.default_rng(int(random_key(rng)))
+    key = int(random_key(rng))
+    source = np.random.default_rng(key)
     first = _half(in_x, source)
     halves = [first, ~first][:folds]
 
@@ -226,10 +253,19 @@ def learn_map(
         pvalue = min(1.0, folds * found[best].result.pvalue)
         importance, projection = _picture(found[best].module, points)
         return LearnedMap(
-            pvalue, tuple(found), found[best].module, importance, projection, in_x, ~halves[best]
+            pvalue=pvalue,
+            folds=tuple(found),
+            module=found[best].module,
+            importance=importance,
+            projection=projection,
+            in_x=in_x,
+            held_out=~halves[best],
+            columns=samples.columns,
         )
 
-    return run_interruptibly(work)
+    with torch.random.fork_rng(devices=[]):  # what a module draws follows from rng
+        torch.default_generator.manual_seed(key)
+        return run_interruptibly(work)
 
 
 def _half(in_x: Bools, source: np.random.Generator) -> Bools:
@@ -256,6 +292,17 @@ class _Standardized(torch.nn.Module):
         return mapped
 
 
+def _check_mapped(mapped: object, n: int) -> None:
+    """Raise TypeError or ValueError unless a module has returned (n, e) points."""
+    if not isinstance(mapped, torch.Tensor):
+        raise TypeError(f"module returned {type(mapped).__name__}: it must return a tensor")
+    if mapped.ndim != 2 or len(mapped) != n or not mapped.numel():
+        raise ValueError(
+            f"module returned shape {tuple(mapped.shape)} for {n} points: it must give ({n}, e) "
+            "points"
+        )
+
+
 @dataclass
 class _Task:
     """Learning on one half."""
@@ -274,7 +321,9 @@ class _Task:
         x, y = (torch.as_tensor(self.points[own & side], dtype=dtype) for side in self._sides())
         module = _Standardized(self._start(len(x) + len(y)), torch.cat([x, y]))
         with torch.no_grad():
-            mapped = module(torch.cat([x, y])).double()
+            mapped = module(torch.cat([x, y]))
+            _check_mapped(mapped, len(x) + len(y))
+            mapped = mapped.double()
             (median,) = median_distances(torch.cdist(mapped, mapped))
         weights = self.weights or NearestNeighbours(1, NEAR * (median or 1.0))
         statistic = self.statistic

@@ -285,6 +285,7 @@ class TestTransform:
         ("transform", "message"),
         [
             ("whitened", "transform='whitened' is not callable"),
+            (type("Map", (), {"__call__": len}), "transform is the class Map: give an instance"),
             (lambda z: z[:3], r"transform returned shape \(3, 2\) for 10 points"),
             (lambda z: z + np.inf, "transform returned NaN or infinite"),
             (lambda z: "points", "transform returned str"),

@@ -185,6 +185,8 @@ dist.init_process_group("gloo", f"file://{meet}", rank=rank, world_size=2)
 state = learn_in_double()
 if rank == 0:
     torch.save(state, out)
+dist.barrier()
+dist.destroy_process_group()
 """
 
 

@@ -5,8 +5,12 @@ import sys
 
 import pytest
 import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import crossedge as ce
+from crossedge.losses.in_torch import _median
+from crossedge.weights.scales import median_distances
 
 EVERY = [
     ce.NearestNeighbours(1, 0.7),
@@ -190,9 +194,15 @@ class TestTransform:
         loss(points(12, 3), points(9, 3, seed=1))
         assert seen == [(21, 3)]
 
+    def test_it_sees_samples_in_one_batch(self):
+        loss, x, y = ce.TwoSampleLoss(EVERY[0], transform=torch.tanh), points(6, 3), points(2, 5, 3)
+        torch.testing.assert_close(loss(x, y), torch.stack([loss(x, one) for one in y]))
+
     def test_bad_ones_get_one_line(self):
         with pytest.raises(TypeError, match="transform=3 is not callable"):
             ce.TwoSampleLoss(EVERY[0], transform=3)
+        with pytest.raises(TypeError, match="transform is the class Tanh: give an instance"):
+            ce.TwoSampleLoss(EVERY[0], transform=torch.nn.Tanh)
         for wrong in (lambda z: z[:7], lambda z: torch.cat([z, z]), lambda z: z[:, None]):
             with pytest.raises(ValueError, match="for 9 points: it must give"):
                 ce.TwoSampleLoss(EVERY[0], transform=wrong)(points(5, 3), points(4, 3))
@@ -224,42 +234,134 @@ sharded.load_state_dict(alone.state_dict())
 fully_shard(sharded, mesh=init_device_mesh("cpu", (2,)))
 loss(ce.gather(data[mine]), ce.gather(sharded(noise[mine]))).backward()
 torch.testing.assert_close(sharded.weight.grad.full_tensor(), alone.weight.grad)
-print("gathered")
+"""
+TWICE_GATHERED = """
+import warnings
+import torch, torch.distributed as dist
+import crossedge as ce
+
+warnings.simplefilter("error")  # as torch's, if a collective is no part of the graph
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+torch.manual_seed(0)
+data, whole = torch.randn(2, 8, 3, dtype=torch.float64)
+losses = [ce.TwoSampleLoss(ce.NearestNeighbours(1, t)) for t in (0.5, 2.0)]  # one for each process
+
+def penalty(loss, points):
+    (slope,) = torch.autograd.grad(loss, points, create_graph=True)
+    return (slope**2).sum()
+
+whole.requires_grad_()
+penalty(sum(loss(data, whole) for loss in losses), whole).backward()
+mine = slice(4 * rank, 4 * rank + 4)
+own = whole.detach()[mine].requires_grad_()
+penalty(losses[rank](data, ce.gather(own)), own).backward()
+torch.testing.assert_close(own.grad, whole.grad[mine])
+"""
+UNEQUAL = """
+import torch, torch.distributed as dist
+import crossedge as ce
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+for points, found in [
+    (torch.zeros(8 - rank, 3), "(7, 3) torch.float32 and (8, 3) torch.float32:"),
+    (torch.zeros((4, 3, 2)[: 3 - rank]), "(4, 3) torch.float32 and (4, 3, 2) torch.float32:"),
+    (torch.zeros(4, 3, dtype=[torch.float, torch.double][rank]), "and (4, 3) torch.float64:"),
+    (torch.zeros(4, 3, requires_grad=rank == 0), "(4, 3) torch.float32 with a gradient:"),
+]:
+    try:
+        ce.gather(points)
+    except ValueError as error:
+        assert found in str(error) and "\\n" not in str(error), error
+    else:
+        raise AssertionError(found)
+with torch.no_grad():  # no gradient will be asked for
+    assert ce.gather(torch.zeros(4, 3, requires_grad=rank == 0)).shape == (8, 3)
+"""
+LEAVE = """
+dist.barrier()
+dist.destroy_process_group()
+print("done")
 """
 
 
-def test_gathered_shares_have_the_gradient_of_one_process(tmp_path):
-    (tmp_path / "program.py").write_text(GATHERED)
+@pytest.mark.parametrize(
+    "program", [GATHERED, TWICE_GATHERED, UNEQUAL], ids=["gradient", "second", "unequal"]
+)
+def test_gathered_shares_are_as_one_process(tmp_path, program):
+    (tmp_path / "program.py").write_text(program + LEAVE)
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     found = subprocess.run(
         [*command, "program.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300
     )
-    assert found.stdout.count("gathered") == 2, found.stderr  # two processes share one line
+    assert found.stdout.count("done") == 2, found.stderr  # two processes share one line
+    assert found.returncode == 0, found.stderr
 
 
-def test_kernels_and_transfers_on_a_device():
-    """A step of torch alone reads no value back, and its kernels do not grow with n."""
-    from torch.utils._python_dispatch import TorchDispatchMode
+class Calls(TorchDispatchMode):
+    """Keeps the names of operations."""
 
-    from crossedge.losses.in_torch import loss_in_torch
+    def __init__(self):
+        super().__init__()
+        self.names = []
 
-    class Count(TorchDispatchMode):
-        def __init__(self):
-            super().__init__()
-            self.names = []
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.names.append(func.overloadpacket.__name__)
+        return func(*args, **(kwargs or {}))
 
-        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            self.names.append(func.overloadpacket.__name__)
-            return func(*args, **(kwargs or {}))
 
-    for weights in (EVERY[0], EVERY[1], ce.GaussianKernel(1.0), ce.EnergyKernel()):
-        counts = []
-        for n in (32, 64):
-            loss, y = ce.TwoSampleLoss(weights), points(n, 3, dtype=torch.float32).requires_grad_()
-            scale = torch.tensor(loss.settings.scales) if loss.settings.scales else None
-            with Count() as count:
-                loss_in_torch(loss.settings, points(n, 3, dtype=torch.float32), y, scale).backward()
-            back = {"_local_scalar_dense", "item", "nonzero", "is_nonzero"} & set(count.names)
-            assert not back, back
-            counts.append(len(count.names))
-        assert counts[1] <= counts[0] + 80  # one more level of a tree of products
+class NoTransfer(TorchFunctionMode):
+    """Refuses to make tensors of values on the host."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        assert func not in (torch.tensor, torch.as_tensor, torch.asarray, torch.from_numpy)
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        *EVERY[:2],
+        ce.NearestNeighbours(1, "median"),
+        ce.NearestNeighbours(3, (0.5, 2.0)),
+        ce.GaussianKernel("median"),
+        ce.LaplaceKernel((1.0, 2.0)),
+        ce.EnergyKernel(),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("statistic", [None, "generalized", "max", "mmd_ratio"])
+@pytest.mark.parametrize("standardize", [True, False])
+def test_a_device_is_not_waited_for(weights, statistic, standardize):
+    """The device "meta" has no values: whoever looks at one, or needs it for a shape, fails.
+
+    A tensor that is made of values on the host is a transfer, which waits too.
+    """
+    loss = ce.TwoSampleLoss(weights, statistic, standardize)
+    x, y = torch.empty(12, 3, device="meta"), torch.empty(9, 3, device="meta", requires_grad=True)
+    with NoTransfer():
+        loss(x, y).backward()
+    assert y.grad.shape == (9, 3)
+
+
+@pytest.mark.parametrize("weights", [*EVERY[:2], ce.GaussianKernel(1.0), ce.EnergyKernel()])
+def test_the_kernels_on_a_device_do_not_grow_with_n(weights):
+    counts, loss = [], ce.TwoSampleLoss(weights)
+    for n in (32, 64):
+        x, y = torch.empty(2, n, 3, device="meta").unbind()
+        with Calls() as calls:
+            loss(x, y.requires_grad_()).backward()
+        counts.append(len(calls.names))
+    assert counts[1] <= counts[0] + 80  # one more level of a tree of products
+
+
+@pytest.mark.parametrize("zeros", [0, 60, 120, 121, 190])
+def test_the_median_without_looking_is_the_median(zeros):
+    """Of 190 distances; if it is 0, of those above 0."""
+    distances = torch.zeros(20, 20, dtype=torch.float64)
+    between = points(190).abs()
+    between[:zeros] = 0.0
+    distances[*torch.triu_indices(20, 20, 1)] = between
+    (expected,) = median_distances(distances + distances.T)
+    assert _median(distances + distances.T).item() == pytest.approx(expected or 1.0, rel=1e-12)

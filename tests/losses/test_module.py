@@ -177,8 +177,39 @@ def test_wrong_samples_are_refused():
         loss(torch.zeros(3, 2).int(), torch.zeros(3, 2))
     with pytest.raises(ValueError, match="y has NaN"):
         loss(torch.zeros(3, 2), torch.full((3, 2), torch.nan))
+    with pytest.raises(ValueError, match=r"x has shape \(3, 0\): give points"):
+        loss(torch.zeros(3, 0), torch.zeros(3, 0))
+    with pytest.raises(TypeError, match=r"y is a sparse tensor: pass y\.to_dense"):
+        loss(torch.zeros(3, 2), torch.eye(3, 2).to_sparse())
+    for dtype in (torch.float8_e4m3fn, torch.complex64):
+        with pytest.raises(TypeError, match=f"x is {dtype}: give floating point numbers of 16"):
+            loss(torch.zeros(3, 2).to(dtype), torch.zeros(3, 2))
+    with pytest.raises(ValueError, match="x is on cpu and y on meta: move both"):
+        loss(torch.zeros(3, 2), torch.zeros(3, 2, device="meta"))
+
+
+@pytest.mark.parametrize("transform", [None, torch.nn.Identity()])
+def test_samples_that_do_not_go_together_are_refused_before_a_transform(transform):
+    loss = ce.TwoSampleLoss(WEIGHTS[0], transform=transform)
     with pytest.raises(ValueError, match="x has 2 columns and y has 3"):
         loss(torch.zeros(3, 2), torch.zeros(3, 3))
+    with pytest.raises(ValueError, match=r"x has a batch of shape \(4,\) and y of \(2, 3\): give"):
+        loss(torch.zeros(4, 3, 2), torch.zeros(2, 3, 5, 2))
+
+
+def one_minus_cosine(a, b):
+    return 1 - torch.nn.functional.cosine_similarity(a[:, None], b[None], dim=2)
+
+
+def test_a_distance_that_rounding_makes_negative_is_0():
+    x, y = torch.randn(2, 40, 5, generator=torch.Generator().manual_seed(0))
+    assert -1e-6 < one_minus_cosine(x, x).min() < 0
+    weights = ce.NearestNeighbours(1, 0.1)
+    found = ce.TwoSampleLoss(weights, distance=one_minus_cosine)(x, y.requires_grad_())
+    expected = ce.two_sample(x, y, weights, distance=one_minus_cosine, null="normal")
+    assert found.item() == pytest.approx(-expected.zscore, rel=1e-4)
+    found.backward()
+    assert torch.isfinite(y.grad).all()
 
 
 def henze_penrose(shift, p):
@@ -295,7 +326,9 @@ def similarity(a, b):
         (lambda a, b: torch.cdist(a, b) * torch.arange(1.0, 21.0), "not symmetric"),
         (one_way, "not symmetric"),
         (lambda a, b: torch.cdist(a, b).tolist(), "must return a tensor"),
-        (lambda a, b: torch.cdist(a, b) / 0, "NaN, infinite or negative"),
+        (lambda a, b: torch.cdist(a, b) / 0, "distance returned nan: give finite"),
+        (lambda a, b: torch.cdist(a, b) + torch.inf, "distance returned inf: give finite"),
+        (lambda a, b: torch.cdist(a, b) - 1e-3, r"distance returned -0\.001: give finite"),
     ],
 )
 def test_a_bad_distance_gets_one_clear_line(distance, message):

@@ -19,6 +19,7 @@ from crossedge.data.samples import (
     pool,
     pool_precomputed,
 )
+from crossedge.numerics.tolerances import NEGATIVE
 from crossedge.runtime.arrays import is_tensor, to_tensor
 from crossedge.runtime.headroom import check_room
 from crossedge.runtime.threads import in_threads
@@ -209,10 +210,10 @@ def callable_distances(
                 f"{len(columns)} points: it must return ({len(rows)}, {len(columns)}), "
                 "as scipy.spatial.distance.cdist does"
             )
-        if not np.isfinite(values).all() or values.min() < -1e-6 * values.max():
+        if not np.isfinite(values).all() or values.min() < -NEGATIVE * values.max():
             worst = values[~np.isfinite(values)] if not np.isfinite(values).all() else values
             raise ValueError(f"distance returned {worst.min():g}: give finite values of at least 0")
-        return np.maximum(values, 0.0)  # rounding may give negative values, as in 1 - cosine
+        return np.maximum(values, 0.0)
 
     def row(index: int) -> Floats:
         found: Floats = block(given[index : index + 1], given)[0]

@@ -16,7 +16,9 @@ Transform = Callable[[Any], Any]  # (n, d) points -> (n, e) points
 
 
 def check_transform(transform: object) -> None:
-    """Raise TypeError unless the transform is None or callable."""
+    """Raise TypeError unless the transform is None or a function of points."""
+    if isinstance(transform, type):
+        raise TypeError(f"transform is the class {transform.__name__}: give an instance of it")
     if transform is not None and not callable(transform):
         raise TypeError(
             f"transform={transform!r} is not callable: give a function of points, or None"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crossedge.numerics.tolerances import NEGATIVE
 from crossedge.runtime.arrays import is_tensor
 from crossedge.runtime.types import Bools, Floats
 
@@ -20,6 +21,7 @@ class Samples:
     values: Floats  # (n, d) points, or (n, n) distances
     in_x: Bools  # (n,)
     as_tensors: bool = False  # whether x or y was given as a tensor
+    columns: tuple[str, ...] | None = None  # their names, if x or y was given as a frame
 
     @property
     def n_x(self) -> int:
@@ -54,7 +56,9 @@ def pool(x: object, y: object) -> Samples:
         y_points = y_points[:, [y_columns.index(name) for name in x_columns]]
     in_x = np.arange(len(x_points) + len(y_points)) < len(x_points)
     as_tensors = is_tensor(x) or is_tensor(y)
-    return Samples(np.concatenate([x_points, y_points]), in_x, as_tensors)
+    names = y_columns if x_columns is None else x_columns
+    columns = None if names is None else tuple(map(str, names))
+    return Samples(np.concatenate([x_points, y_points]), in_x, as_tensors, columns)
 
 
 def pool_precomputed(x: object, y: object) -> Samples:
@@ -85,7 +89,7 @@ def check_distance_rows(matrix: Floats, name: str, remedy: str) -> None:
     for start in range(0, len(matrix), 256):  # in blocks: the matrix may fill half of the memory
         rows = matrix[start : start + 256]
         columns = matrix[:, start : start + 256].T
-        if rows.min() < -1e-6 * largest:
+        if rows.min() < -NEGATIVE * largest:
             row, column = np.argwhere(rows == rows.min())[0]
             raise ValueError(
                 f"{name} has a negative distance {rows.min():g} at ({start + row}, {column}): "

@@ -1,7 +1,8 @@
 """The loss in torch alone: for devices without compiled loops, and for second derivatives.
 
-It is written for few large kernels and without any transfer to the host. Precision is that of the
-points. Autograd has all derivatives, except that trees have the first only.
+It is written for few large kernels. Neighbours and kernels read no value back to the host; trees
+and some laws of -log p do. Precision is that of the points. Autograd has all derivatives, except
+that trees have the first only.
 """
 
 from __future__ import annotations
@@ -93,11 +94,15 @@ def _median(distances: torch.Tensor) -> torch.Tensor:
     """Return the median distance off the diagonal; of those above 0, if it is 0; or else 1."""
     n = len(distances)
     above = torch.triu_indices(n, n, 1, device=distances.device)
-    found = distances.detach()[above[0], above[1]]
-    positive = torch.where(found > 0, found, torch.nan)
-    median = found.nanquantile(0.5) if len(found) <= 1 << 24 else found.median()
-    apart = positive.nanquantile(0.5) if len(found) <= 1 << 24 else positive.nanmedian()
-    return torch.where(median > 0, median, torch.nan_to_num(apart, nan=1.0))
+    found = distances.detach()[above[0], above[1]].sort().values
+    size, zeros = len(found), (found <= 0).sum()
+
+    def median_from(first: torch.Tensor) -> torch.Tensor:
+        middle = torch.stack([(first + size - 1) // 2, (first + size) // 2])
+        return found[middle.clamp(max=size - 1)].mean()
+
+    median, apart = median_from(torch.zeros_like(zeros)), median_from(zeros)
+    return torch.where(median > 0, median, torch.where(zeros < size, apart, 1.0))
 
 
 def _softmax(distances: torch.Tensor, temperature: torch.Tensor, _: int) -> torch.Tensor:
@@ -115,8 +120,9 @@ def _chosen(distances: torch.Tensor, temperature: torch.Tensor, k: int) -> torch
     nothing overflows.
     """
     n = len(distances)
-    itself = torch.eye(n, dtype=torch.bool, device=distances.device)
-    others = distances.masked_select(~itself).reshape(n, n - 1)
+    place = torch.arange(n, device=distances.device)
+    column = place[:-1] + (place[:-1] >= place[:, None])  # (n, n - 1) without the diagonal
+    others = distances.gather(1, column)
     with torch.enable_grad():
         log_odds = -others / temperature
         if not log_odds.requires_grad:
@@ -125,8 +131,7 @@ def _chosen(distances: torch.Tensor, temperature: torch.Tensor, k: int) -> torch
         number = _number_of_choices(torch.sigmoid(tilted), torch.sigmoid(-tilted), k)
         log_z = (softplus(tilted).sum(1) + number[:, k].log()).sum()
         (chosen,) = torch.autograd.grad(log_z, log_odds, create_graph=True)
-    out = torch.zeros_like(distances)
-    return out.masked_scatter(~itself, chosen)
+    return torch.zeros_like(distances).scatter(1, column, chosen)
 
 
 def _tilt(log_odds: torch.Tensor, k: int) -> torch.Tensor:

@@ -13,9 +13,11 @@ from crossedge.data.distances import Distance, check_itself, check_norm
 from crossedge.data.representations import check_transform
 from crossedge.losses.operators import loss_of, loss_of_matrix, remember
 from crossedge.losses.settings import Standardize, check_settings
-from crossedge.numerics.checks import check_values
+from crossedge.numerics.tolerances import NEGATIVE
 from crossedge.weights import Weights
 from crossedge.weights.scales import learns
+
+PRECISIONS = torch.float16, torch.bfloat16, torch.float32, torch.float64
 
 
 class TwoSampleLoss(torch.nn.Module):
@@ -130,15 +132,16 @@ class TwoSampleLoss(torch.nn.Module):
         Raises
         ------
         TypeError
-            If x or y is not a tensor of floating point numbers.
+            If x or y is not a dense tensor of floating point numbers of 16, 32 or 64 bits.
         ValueError
-            If x or y is empty or not finite, or if their columns differ. Points on other devices
-            are not looked at: values that are not finite give NaN there.
+            If x or y is empty or not finite, or if their columns or devices differ. Points on other
+            devices are not looked at: values that are not finite give NaN there.
         MemoryError
             If the matrices of all pairs do not fit into memory.
         """
         check_points("x", x)
         check_points("y", y)
+        x, y = _alike(x, y)
         if self.transform is not None:
             n_x, n = x.shape[-2], x.shape[-2] + y.shape[-2]
             pooled = self.transform(torch.cat([x, y], -2))
@@ -149,18 +152,11 @@ class TwoSampleLoss(torch.nn.Module):
                     f"({n}, e) points"
                 )
             x, y = pooled[..., :n_x, :], pooled[..., n_x:, :]
-        if x.shape[-1] != y.shape[-1]:
-            raise ValueError(
-                f"x has {x.shape[-1]} columns and y has {y.shape[-1]}: give points of one dimension"
-            )
         self.settings.weights.check_size(x.shape[-2] + y.shape[-2])
         dtype = torch.promote_types(x.dtype, y.dtype)
         if dtype in (torch.float16, torch.bfloat16):
             dtype = torch.float32
         x, y, batch = x.to(dtype), y.to(dtype), x.shape[:-2]
-        if batch != y.shape[:-2]:
-            batch = torch.broadcast_shapes(batch, y.shape[:-2])  # type: ignore[no-untyped-call]
-            x, y = (one.expand(*batch, *one.shape[-2:]) for one in (x, y))
         if self.distance == 2 and not callable(self.distance):
             return loss_of(self.settings, self.text, x, y, self._scale(x))
         if not batch:
@@ -172,7 +168,7 @@ class TwoSampleLoss(torch.nn.Module):
         """Return the scale where it learns, or where no compiled loops know it."""
         if self.scale is not None or like.is_cpu or not self.settings.scales:
             return self.scale
-        return torch.tensor(self.settings.scales, dtype=like.dtype, device=like.device)
+        return torch.stack([like.new_full((), one) for one in self.settings.scales])  # no transfer
 
     def _by_distances(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         """Return the loss of one problem, by a callable distance or another norm."""
@@ -180,6 +176,7 @@ class TwoSampleLoss(torch.nn.Module):
         if callable(self.distance):
             distances = self.distance(pooled, pooled)
             _check_returned(distances, len(pooled))
+            distances = distances.clamp(min=0)  # what rounding made negative
         else:
             distances = _lp_distances(pooled, float(self.distance))
         loss = loss_of_matrix(self.settings, self.text, distances, n_x, self._scale(x))
@@ -192,10 +189,37 @@ def check_points(name: str, points: object) -> None:
         raise TypeError(
             f"{name} is of type {type(points).__name__}: give a tensor (torch.as_tensor)"
         )
+    if points.layout != torch.strided:
+        raise TypeError(f"{name} is a sparse tensor: pass {name}.to_dense()")
     if points.ndim < 2 or not points.numel():
-        raise ValueError(f"{name} has shape {tuple(points.shape)}: give points, (n, d) with n > 0")
-    if not points.is_floating_point():
-        raise TypeError(f"{name} is {points.dtype}: give floating point numbers")
+        raise ValueError(
+            f"{name} has shape {tuple(points.shape)}: give points, (n, d) with n > 0 and d > 0"
+        )
+    if points.dtype not in PRECISIONS:
+        raise TypeError(
+            f"{name} is {points.dtype}: give floating point numbers of 16, 32 or 64 bits"
+        )
+
+
+def _alike(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return both with the same batch, or raise ValueError if they do not go together."""
+    if x.device != y.device:
+        raise ValueError(f"x is on {x.device} and y on {y.device}: move both to one device")
+    if x.shape[-1] != y.shape[-1]:
+        raise ValueError(
+            f"x has {x.shape[-1]} columns and y has {y.shape[-1]}: give points of one dimension"
+        )
+    batches = x.shape[:-2], y.shape[:-2]
+    if batches[0] == batches[1]:
+        return x, y
+    try:
+        batch = torch.broadcast_shapes(*batches)  # type: ignore[no-untyped-call]
+    except RuntimeError:
+        raise ValueError(
+            f"x has a batch of shape {tuple(batches[0])} and y of {tuple(batches[1])}: "
+            "give batches that broadcast"
+        ) from None
+    return x.expand(*batch, *x.shape[-2:]), y.expand(*batch, *y.shape[-2:])
 
 
 def _lp_distances(pooled: torch.Tensor, p: float) -> torch.Tensor:
@@ -229,8 +253,11 @@ def _check_returned(distances: object, n: int) -> None:
     if torch.compiler.is_compiling():  # a compiler cannot look at values
         return
     given = distances.detach()
-    check_values(given)
-    check_itself(float(given.diagonal().max()), float(given.max()))
+    least, most = float(given.min()), float(given.max())
+    if not (least >= -NEGATIVE * most and most < math.inf):  # false where they are NaN
+        worst = most if least >= 0 else least
+        raise ValueError(f"distance returned {worst:g}: give finite values of at least 0")
+    check_itself(float(given.diagonal().max()), most)
     typical = given.median(1, keepdim=True).values  # the tolerance of `data.samples.differ`
     allowed = 1e-6 * torch.maximum(given, given.mT) + 1e-3 * typical
     if bool(((given - given.mT).abs() > allowed).any()):

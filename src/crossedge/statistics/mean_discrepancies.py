@@ -8,7 +8,7 @@ a factor.
 from __future__ import annotations
 
 from crossedge.moments import Form, LabelMoments
-from crossedge.runtime.arrays import constants, fixed, namespace
+from crossedge.runtime.arrays import fixed, namespace
 from crossedge.runtime.types import Array
 
 # The least variance of `mmd_deviation`, as a fraction of the mean square of W, so that one can
@@ -53,9 +53,7 @@ def mmd_deviation(W: Array, in_x: Array) -> Array:
     """
     xp = namespace(W)
     unit = xp.max(xp.abs(fixed(W)))  # powers of W itself may overflow or underflow
-    if not unit > 0:
-        return 0 * W.sum() + constants([0.0] * in_x.shape[1], W)
-    W = W / unit
+    W = W / xp.where(unit > 0, unit, 1.0)
     n_x = in_x.sum(0)
     n_y = len(in_x) - n_x
     to_x = W @ in_x
@@ -64,7 +62,7 @@ def mmd_deviation(W: Array, in_x: Array) -> Array:
     of_y = to_y / xp.clip(n_y - 1, min=1) - to_x / n_x
     spread = _variance(of_x, in_x) / n_x + _variance(of_y, 1 - in_x) / n_y
     least = VARIANCE_FLOOR * fixed(W**2).mean() * (1 / n_x + 1 / n_y)
-    return 2 * unit * xp.sqrt(spread + least)
+    return 2 * unit * xp.sqrt(spread + xp.where(unit > 0, least, 1.0))  # 0 if all weights are
 
 
 def _variance(values: Array, chosen: Array) -> Array:
