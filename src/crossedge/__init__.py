@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from crossedge.verbs import two_sample as two_sample
     from crossedge.weights import EnergyKernel as EnergyKernel
     from crossedge.weights import GaussianKernel as GaussianKernel
+    from crossedge.weights import Graph as Graph
     from crossedge.weights import GraphWeights as GraphWeights
     from crossedge.weights import InverseMultiquadricKernel as InverseMultiquadricKernel
     from crossedge.weights import KernelWeights as KernelWeights
@@ -46,6 +47,7 @@ __version__ = "0.2.0"
 _HOMES = {
     "EnergyKernel": "crossedge.weights",
     "GaussianKernel": "crossedge.weights",
+    "Graph": "crossedge.weights",
     "GraphWeights": "crossedge.weights",
     "InverseMultiquadricKernel": "crossedge.weights",
     "KernelWeights": "crossedge.weights",

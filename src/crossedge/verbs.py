@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import Any, SupportsIndex
 
 from crossedge.adaptive import adaptive_test
-from crossedge.data.distances import Distance, Distances, pooled_distances
+from crossedge.data.distances import Distance, Distances, no_distances, pooled_distances
 from crossedge.data.representations import Transform, check_transform
 from crossedge.data.samples import Samples
 from crossedge.null import Law, Permutation, null_named
@@ -16,7 +16,7 @@ from crossedge.runtime.calls import run_usual
 from crossedge.runtime.randomness import Rng, check_rng
 from crossedge.single import single_test
 from crossedge.statistics import statistic_named
-from crossedge.weights import Weights
+from crossedge.weights import Graph, Weights
 from crossedge.weights.family import WEIGHTS_HINT, check_weights
 
 MOST_LABELLINGS = 10**9  # the largest n_resamples: the values of the statistic take 8 GB
@@ -44,7 +44,8 @@ def two_sample(
         (n_x, d) and (n_y, d) points, or plain lists of numbers. Frames are matched by the names of
         their columns. With distance="precomputed", x is the (n, n) matrix of distances between all
         points. y then selects the rows of the second sample: their number, if they are the last
-        rows, or a boolean mask.
+        rows, or a boolean mask. With a `Graph` of points that are elsewhere, x is None, and y is a
+        boolean mask of the points of the second sample.
     weights : Weights or sequence of Weights, optional
         Which points of the pooled sample are neighbours, and how strongly: `SpanningTree`,
         `NearestNeighbours`, `GaussianKernel` and so on. A sequence selects the adaptive test over
@@ -139,7 +140,10 @@ def two_sample(
     check_transform(transform)
 
     def run() -> TwoSampleResult:
-        samples, distances = pooled_distances(x, y, distance, transform)
+        if x is None and isinstance(weights, Graph):
+            samples, distances = no_distances(y)
+        else:
+            samples, distances = pooled_distances(x, y, distance, transform)
         return test(samples, distances, rng)
 
     return run_usual(run)

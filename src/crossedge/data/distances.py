@@ -17,6 +17,7 @@ from crossedge.data.samples import (
     check_distance_rows,
     differ,
     pool,
+    pool_labels,
     pool_precomputed,
 )
 from crossedge.numerics.tolerances import NEGATIVE
@@ -89,6 +90,12 @@ def pooled_distances(
     check_norm(distance, "p >= 1 for l_p, a callable, or 'precomputed'")
     samples = represent(pool(x, y), transform)
     return samples, point_distances(samples.values, float(distance))
+
+
+def no_distances(y: object) -> tuple[Samples, Distances]:
+    """Return samples of which only the labels are known, for a graph that is known already."""
+    samples = pool_labels(y)
+    return samples, RowDistances(len(samples.in_x), lambda _: np.empty(0))
 
 
 def point_distances(points: Floats, p: float) -> PointDistances:

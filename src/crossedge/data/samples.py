@@ -83,6 +83,17 @@ def pool_precomputed(x: object, y: object) -> Samples:
     return Samples(matrix, ~_rows_of_y(y, n))
 
 
+def pool_labels(y: object) -> Samples:
+    """Return samples without points, of which a boolean mask tells which are from y."""
+    mask = np.asarray(y.detach().cpu() if is_tensor(y) else y)  # type: ignore[attr-defined]
+    if mask.dtype != np.bool_ or mask.ndim != 1 or mask.all() or not mask.any():
+        raise ValueError(
+            "with x=None, y must be a mask: for each point of the graph, whether it is in the "
+            "second sample, and both samples must have points"
+        )
+    return Samples(np.empty((len(mask), 0)), ~mask)
+
+
 def check_distance_rows(matrix: Floats, name: str, remedy: str) -> None:
     """Raise ValueError unless a square matrix holds valid distances, up to rounding."""
     largest = matrix.max()

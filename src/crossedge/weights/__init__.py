@@ -4,6 +4,7 @@ from crossedge.weights.dense import DenseWeights as DenseWeights
 from crossedge.weights.edge_list import EdgeList as EdgeList
 from crossedge.weights.family import PairWeights as PairWeights
 from crossedge.weights.family import Weights as Weights
+from crossedge.weights.graph import Graph as Graph
 from crossedge.weights.graphs import GraphWeights as GraphWeights
 from crossedge.weights.kernels import EnergyKernel as EnergyKernel
 from crossedge.weights.kernels import GaussianKernel as GaussianKernel
