@@ -31,8 +31,8 @@ class Graph(Weights):
         (m, 2) integers, the indices of pooled points, x first and then y. Edges may have any
         direction, and the weights of equal pairs add up: a pair of which each point is a neighbour
         of the other has weight 2, as in `NearestNeighbours`. A sparse (n, n) matrix is taken as W
-        if it is symmetric; otherwise W is the sum of it and its transpose. A path is a parquet file,
-        or a folder of them, with columns i, j and perhaps weight.
+        if it is symmetric; otherwise W is the sum of it and its transpose. A path is a parquet
+        file, or a folder of them, with columns i, j and perhaps weight.
     weights : array, optional
         (m,) weights of the edges, finite and non-negative; by default all are 1.
 
