@@ -11,7 +11,7 @@ from crossedge.null import Answer, Law, Normal, Pearson3, Problem
 from crossedge.result import TwoSampleResult
 from crossedge.statistics import Linear, Statistic
 from crossedge.statistics.laws import NullMoments, sample_moments
-from crossedge.weights import Weights
+from crossedge.weights import PairWeights, Weights
 
 
 def single_test(
@@ -26,7 +26,19 @@ def single_test(
 
     If `brief`, null_skewness may be NaN where the p-value does not depend on it.
     """
-    problem = Problem(weights.pairs(distances), statistic, samples.in_x)
+    return pairs_test(weights, weights.pairs(distances), statistic, null, samples, brief)
+
+
+def pairs_test(
+    weights: Weights,
+    pairs: PairWeights,
+    statistic: Statistic,
+    null: Law,
+    samples: Samples,
+    brief: bool = False,
+) -> TwoSampleResult:
+    """Run the same test on pair weights that are known."""
+    problem = Problem(pairs, statistic, samples.in_x)
     if not null.applies(problem):
         raise ValueError(f"null={null.name!r} does not go with statistic={statistic.name!r}")
     answer = null.log_pvalue(problem)

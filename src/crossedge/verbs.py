@@ -7,6 +7,7 @@ from numbers import Integral
 from typing import Any, SupportsIndex
 
 from crossedge.adaptive import adaptive_test
+from crossedge.clusters import cluster_test, is_elsewhere
 from crossedge.data.distances import Distance, Distances, no_distances, pooled_distances
 from crossedge.data.representations import Transform, check_transform
 from crossedge.data.samples import Samples
@@ -45,7 +46,8 @@ def two_sample(
         their columns. With distance="precomputed", x is the (n, n) matrix of distances between all
         points. y then selects the rows of the second sample: their number, if they are the last
         rows, or a boolean mask. With a `Graph` of points that are elsewhere, x is None, and y is a
-        boolean mask of the points of the second sample.
+        boolean mask of the points of the second sample. Dask arrays, or folders of parquet files,
+        may be larger than memory: see docs/large.md.
     weights : Weights or sequence of Weights, optional
         Which points of the pooled sample are neighbours, and how strongly: `SpanningTree`,
         `NearestNeighbours`, `GaussianKernel` and so on. A sequence selects the adaptive test over
@@ -138,6 +140,17 @@ def two_sample(
     )
     check_rng(rng)
     check_transform(transform)
+    if is_elsewhere(x) or is_elsewhere(y):
+        if not isinstance(weights, Weights) or transform is not None:
+            raise ValueError(
+                "samples on a cluster need weights=ce.NearestNeighbours(k), and no transform"
+            )
+        chosen = statistic_named(statistic or weights.default_statistic)
+        law = null_named(null, chosen)
+        if isinstance(law, Permutation) and not isinstance(null, Permutation):
+            stop = None if early_stopping is None else _count(early_stopping, "early_stopping")
+            law = Permutation(_count(n_resamples, "n_resamples"), rng, stop)
+        return run_usual(lambda: cluster_test(x, y, weights, chosen, law, distance))
 
     def run() -> TwoSampleResult:
         if x is None and isinstance(weights, Graph):
