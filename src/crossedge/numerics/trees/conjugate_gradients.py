@@ -119,7 +119,9 @@ def _apply_factor(
 ) -> None:
     """Write M^-1 r to z: what flows into a vertex passes on to its neighbours, and back."""
     n = len(order)
-    z[:] = r
+    for i in range(n):
+        for c in range(COLUMNS):
+            z[i, c] = r[i, c]
     for k in range(n):
         own = z[order[k]]
         for place in range(first[k], first[k + 1]):

@@ -44,31 +44,41 @@ def factor_of(
     ends = np.empty((len(i) * copies, 2), np.int64)
     ends[:, 0], ends[:, 1] = np.repeat(i, copies), np.repeat(j, copies)
     weight = np.repeat(conductance / copies, copies)
-    return Factor(*_eliminate(n, ends.ravel(), weight, copies, random_state(np.uint64(seed), 0)))
+    queue, head, place = np.full((3, max(n, MOST_DEGREE + 1)), -1), np.full(n, -1), np.full(n, -1)
+    state = random_state(np.uint64(seed), 0)
+    found = _eliminate(n, ends.ravel(), weight, copies, queue, head, place, state)
+    order, start, neighbour, share, total = found
+    return Factor(order, start, neighbour[: start[n]].copy(), share[: start[n]].copy(), total)
 
 
 @compiled
 def _eliminate(
-    n: int, ends: Ints, weight: Floats, copies: int, state: Words
+    n: int,
+    ends: Ints,
+    weight: Floats,
+    copies: int,
+    queue: Ints,
+    head: Ints,
+    place: Ints,
+    state: Words,
 ) -> tuple[Ints, Ints, Ints, Floats, Floats]:
     """Return the arrays of a Factor.
 
     Edge e has two halves, 2 e and 2 e + 1. A half lies in the list of one end, and `to` names the
-    other end, or is -1 once the edge is gone.
+    other end, or is -1 once the edge is gone. A vertex has its `head`, the first half of its list,
+    and a `place` in the row of shares, or among the copies of a star; -1 means none.
     """
     to, after = np.empty(len(ends), np.int64), np.empty(len(ends), np.int64)
-    head, degree = np.full(n, -1), np.zeros(n, np.int64)
+    degree = np.zeros(n, np.int64)
     for half in range(len(ends)):
         vertex = ends[half]
         to[half], after[half] = ends[half ^ 1], head[vertex]
         head[vertex] = half
         degree[vertex] += 1
-    queue = np.full((3, max(n, MOST_DEGREE + 1)), -1)
     for vertex in range(n - 1, -1, -1):
         enqueue(queue, vertex, degree[vertex])
     order, start, total = np.empty(n, np.int64), np.zeros(n + 1, np.int64), np.zeros(n)
     neighbour, share = np.empty(2 * len(ends), np.int64), np.empty(2 * len(ends))
-    place = np.full(n, -1)  # of a vertex in the row of shares, or its copies in the star
     star, later = np.empty(0, np.int64), np.empty(0)
     for k in range(n):
         least = 0
@@ -83,8 +93,10 @@ def _eliminate(
         _sort(star, size, weight)
         last = start[k] + size
         if last > len(neighbour):
-            neighbour = np.append(neighbour, np.empty(last, np.int64))
-            share = np.append(share, np.empty(last))
+            old, old_share = neighbour, share
+            neighbour, share = np.empty(2 * last, np.int64), np.empty(2 * last)
+            for entry in range(start[k]):
+                neighbour[entry], share[entry] = old[entry], old_share[entry]
         # sums of the later weights, from the lightest to all
         s = 0.0
         for a in range(size - 1, -1, -1):
@@ -104,7 +116,7 @@ def _eliminate(
         for entry in range(start[k], end):
             place[neighbour[entry]] = -1
         _sample(star, size, later, head, after, to, weight, degree, queue, state)
-    return order, start, neighbour[: start[n]].copy(), share[: start[n]].copy(), total
+    return order, start, neighbour, share, total
 
 
 @compiled
