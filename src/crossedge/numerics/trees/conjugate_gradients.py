@@ -21,7 +21,8 @@ from crossedge.runtime.interrupts import checkpoint
 from crossedge.runtime.types import Floats, Ints
 
 COLUMNS = 8  # right-hand sides of a block: a row fills one line of the cache
-MOST_STEPS = 500
+PATIENCE = 25  # steps in which the error must halve
+LEAST_POSITIVE = 2.0**-1022
 
 
 class Rows(NamedTuple):
@@ -44,17 +45,23 @@ def rows_of(n: int, i: Ints, j: Ints, conductance: Floats) -> Rows:
 def solve_block(rows: Rows, factor: Factor, right: Floats, tolerance: float) -> tuple[Floats, int]:
     """Solve L x = b for (n, COLUMNS) columns b, which are overwritten and sum to 0.
 
-    Stop once the energy of the error is below tolerance^2 times that of the solution. Return x, up
-    to a constant for each component, and the number of steps.
+    Stop once the energy of the error is below tolerance^2 times that of the solution, or once
+    rounding keeps it from falling. Return x, up to a constant for each component, and the number of
+    steps.
     """
     x, z, p, q = (np.zeros_like(right) for _ in range(4))
     before = np.zeros(COLUMNS)
     energy = np.zeros(COLUMNS)
-    for steps in range(MOST_STEPS):
+    least, steps, last = np.inf, 0, PATIENCE
+    while steps < last:
         checkpoint()
         error = _step(*rows, *factor, x, right, z, p, q, before, energy)
-        if (error <= tolerance**2 * energy).all():
+        steps += 1
+        worst = float(np.max(error / np.maximum(energy, LEAST_POSITIVE)))
+        if worst <= tolerance**2:
             break
+        if worst < 0.5 * least:
+            least, last = worst, steps + PATIENCE
     return x, steps
 
 

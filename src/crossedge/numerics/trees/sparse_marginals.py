@@ -18,11 +18,11 @@ from crossedge.runtime.types import Floats, Ints
 LARGEST = float(np.finfo(np.float64).max)
 EXACT_PRECISION = 1e-16  # of resistances, within which margins of windows are negligible
 EXACT_RANGE = 600.0  # temperatures: elimination without subtractions works down to e^-600
-# Conjugate gradients lose digits: the currents e^(M/2) in the strongest edges of a window are
-# rounded, and what is lost must flow through its weakest edges, across e^(C/2). Their product, for
-# a range of C + M = 50, is 7e10: five digits are left.
-SAMPLED_RANGE = 50.0
-NARROWEST_CORE = 10.0  # temperatures
+# Conjugate gradients lose digits. In a window of C + 2 M temperatures the currents in the strongest
+# edges are rounded, and what is lost must flow through the weakest ones: of 16 digits, those of
+# e^((C + 2 M) / 2) = 9e11 are lost there, and those of e^((C + M) / 2) = 4e7 in the core. A margin of
+# 20 leaves out e^-20 = 2e-9, times the number of edges between two parts and of edges in a path.
+SAMPLED_CORE, SAMPLED_MARGIN = 15.0, 20.0  # temperatures
 EXACT_UP_TO = 256  # vertices of a window: elimination is faster than projections
 
 
@@ -87,12 +87,11 @@ def sparse_tree_marginals(
     SparseMarginals
         `mu`, its `standard_error`, and `pull_back`.
     """
-    precision = EXACT_PRECISION if accuracy is None else 0.1 * accuracy
-    margin = margin_for(n, len(i), precision)
-    core = EXACT_RANGE - 2 * margin
-    if accuracy is not None:
-        core = max(SAMPLED_RANGE - margin, NARROWEST_CORE)
-    mu, variance, solved = np.zeros(len(i)), np.zeros(len(i)), []
+    core, margin = SAMPLED_CORE, SAMPLED_MARGIN
+    if accuracy is None:
+        margin = margin_for(n, len(i), EXACT_PRECISION)
+        core = EXACT_RANGE - 2 * margin
+    mu, variance, rest, solved = np.zeros(len(i)), np.zeros(len(i)), np.zeros(len(i)), []
     for number, window in enumerate(windows(n, i, j, length, temperature, core, margin)):
         network = window.n, window.i, window.j, window.conductance
         model: SparseMesh | Projector
@@ -105,10 +104,12 @@ def sparse_tree_marginals(
             model = projector_of(*network, accuracy, seed + number)
             found = model.marginals()
             spread = variance_of(found, model.probes)
+            # an error of the solves, of random sign, enters mu and 1 - mu by its square
+            rest[window.edges[window.in_core]] = model.tolerance**2
         inside = window.edges[window.in_core]
         mu[inside], variance[inside] = found[window.in_core], spread[window.in_core]
         solved.append((window, model))
     if accuracy is not None:
         mu = balance(mu, variance, n, i, j)
-        variance[mu == 1.0] = 0.0
-    return SparseMarginals(mu, np.sqrt(variance), temperature, tuple(solved))
+    error = np.where(mu < 1.0, np.hypot(np.sqrt(variance), rest * mu), 0.0)
+    return SparseMarginals(mu, error, temperature, tuple(solved))

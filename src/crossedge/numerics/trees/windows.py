@@ -56,7 +56,7 @@ def windows(
 ) -> Iterator[Window]:
     """Yield windows whose cores hold every edge of a connected graph once.
 
-    The core and the margin are in temperatures.
+    The core and the margin are in temperatures. Where one window can hold everything, it does.
     """
     if not len(i):
         return
@@ -65,6 +65,8 @@ def windows(
     bottleneck = _bottlenecks(i, j, length, by_length, parent, height, size)
     by_bottleneck = np.argsort(bottleneck, kind="stable")
     ascending, first = bottleneck[by_bottleneck], 0
+    if ascending[-1] - ascending[0] <= (core + 2 * margin) * temperature:
+        core += 2 * margin
     while first < len(i):
         checkpoint()
         c = float(ascending[first])
