@@ -10,9 +10,13 @@ is largest at a root of a cubic in the means s1 of s and s2 of s^2,
 
     -2 mu^3 + (2 + 2 s1) mu^2 - (1 + 2 s2) mu + s2 = 0,
 
-which is positive at 0 and negative at 1. The estimate has the asymptotic variance
-2 v^2 / (N (1 - 2 v)), which is small both for small mu and for mu near 1. The mean of y^2 alone
-(Spielman and Srivastava, 2011) has 2 mu^2 / N.
+which is positive at 0 and negative at 1. For any law of s with this mean and this variance, the
+estimate has the asymptotic variance
+
+    Var(2 mu^2 s + (1 - 2 mu) s^2) / (N (1 - 2 v)^2),
+
+which for a normal s is 2 v^2 / (N (1 - 2 v)): small both for small mu and for mu near 1. The mean
+of y^2 alone (Spielman and Srivastava, 2011) has 2 mu^2 / N.
 
 The Jacobian of mu in log w is J_ef = delta_ef mu_e - Pi_ef^2. With z = Pi (g q),
 
@@ -39,6 +43,8 @@ from crossedge.runtime.types import Floats, Ints
 Signs = npt.NDArray[np.uint8]  # (edges,): a bit for each column
 MOST_SUMS = 1 << 25  # numbers in the sums of all chunks of probes together
 MOST_CHUNKS = 64
+PRIOR_PROBES = 32  # the weight of the normal law in estimates of variances
+LEAST_SPREAD = 1e-5  # mu (1 - mu) below which moments are not told apart
 SOLVE_PRECISION = 0.02  # of a solve, as a fraction of the accuracy asked for
 
 
@@ -47,8 +53,8 @@ def probes_for(accuracy: float) -> int:
     return ceil(2.0 / accuracy**2 / COLUMNS) * COLUMNS
 
 
-def variance_of(mu: Floats, probes: int) -> Floats:
-    """Return the asymptotic variance of estimates."""
+def normal_variance(mu: Floats, probes: int) -> Floats:
+    """Return the asymptotic variance of estimates from normal products."""
     v = mu * (1.0 - mu)
     return 2.0 * v * v / (1.0 - 2.0 * v) / probes
 
@@ -66,19 +72,34 @@ class Projector:
     tolerance: float
     key: np.uint64
 
-    def marginals(self) -> Floats:
-        """Return estimates of mu."""
+    def marginals(self) -> tuple[Floats, Floats]:
+        """Return estimates of mu, and their variances."""
         ones = np.ones(len(self.i))
 
         def chunk(blocks: range) -> Floats:
-            sums = np.zeros((len(self.i), 2))
+            sums = np.zeros((len(self.i), 4))
             for block in blocks:
                 signs = _draw_signs(len(self.i), self.key, block)
                 _add_moments(self.i, self.j, self.root, self._solve(signs, ones), signs, sums)
             return sums
 
         sums = sum(in_threads(chunk, self._chunks()))
-        return _likeliest(*np.ascontiguousarray((sums / self.probes).T))
+        moments = np.ascontiguousarray((sums / self.probes).T)
+        mu = _likeliest(moments[0], moments[1])
+        return mu, self._variance(mu, *moments)
+
+    def _variance(self, mu: Floats, s1: Floats, s2: Floats, s3: Floats, s4: Floats) -> Floats:
+        """Return the variance of estimates by the four moments of s.
+
+        Few probes do not tell it well, so the normal law counts as some more of them. Where mu is
+        near 0 or 1 the difference of moments is mostly rounding, and the normal law alone counts.
+        """
+        v, normal, N = mu * (1.0 - mu), normal_variance(mu, self.probes), self.probes
+        a, b = 2.0 * mu * mu, 1.0 - 2.0 * mu
+        spread = a * a * (s2 - s1 * s1) + 2.0 * a * b * (s3 - s1 * s2) + b * b * (s4 - s2 * s2)
+        observed = np.maximum(spread, 0.0) / (1.0 - 2.0 * v) ** 2 / N
+        mixed = (PRIOR_PROBES * normal + N * observed) / (PRIOR_PROBES + N)
+        return np.where(v > LEAST_SPREAD, mixed, normal)
 
     def jacobian_times(self, mu: Floats, gradient: Floats) -> Floats:
         """Return an estimate of J g."""
@@ -106,7 +127,7 @@ class Projector:
     def _chunks(self) -> list[range]:
         """Split the blocks of probes, in the same way whatever the number of threads."""
         blocks = self.probes // COLUMNS
-        count = max(1, min(MOST_CHUNKS, blocks, MOST_SUMS // (2 * len(self.i))))
+        count = max(1, min(MOST_CHUNKS, blocks, MOST_SUMS // (4 * max(len(self.i), 1))))
         borders = [blocks * part // count for part in range(count + 1)]
         return [range(*borders[part : part + 2]) for part in range(count)]
 
@@ -160,16 +181,17 @@ def _add_sources(
 
 @compiled
 def _add_moments(i: Ints, j: Ints, root: Floats, x: Floats, signs: Signs, sums: Floats) -> None:
-    """Add up q y and its square for every edge, where y = W^1/2 B x."""
+    """Add up the first four powers of s = q y for every edge, where y = W^1/2 B x."""
     for edge in range(len(i)):
         one, other, bits = x[i[edge]], x[j[edge]], np.int64(signs[edge])
-        first, second = 0.0, 0.0
         for c in range(COLUMNS):
             y = root[edge] * (one[c] - other[c])
-            first += y if (bits >> c) & 1 else -y
-            second += y * y
-        sums[edge, 0] += first
-        sums[edge, 1] += second
+            s = y if (bits >> c) & 1 else -y
+            square = s * s
+            sums[edge, 0] += s
+            sums[edge, 1] += square
+            sums[edge, 2] += square * s
+            sums[edge, 3] += square * square
 
 
 @compiled

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from crossedge.numerics.trees.blocks import balance
-from crossedge.numerics.trees.projections import Projector, projector_of, variance_of
+from crossedge.numerics.trees.projections import Projector, projector_of
 from crossedge.numerics.trees.sparse_star_mesh import SparseMesh, eliminate
 from crossedge.numerics.trees.windows import Window, margin_for, windows
 from crossedge.runtime.types import Floats, Ints
@@ -102,8 +102,7 @@ def sparse_tree_marginals(
             spread = np.zeros(len(found))
         else:
             model = projector_of(*network, accuracy, seed + number)
-            found = model.marginals()
-            spread = variance_of(found, model.probes)
+            found, spread = model.marginals()
             # an error of the solves, of random sign, enters mu and 1 - mu by its square
             rest[window.edges[window.in_core]] = model.tolerance**2
         inside = window.edges[window.in_core]
