@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from scipy.linalg import eigh
-from sparse_graphs import neighbour_graph
 
 import crossedge as ce
 from crossedge.numerics.trees.sparsifier import draw_edges, draws_for
+from sparse_graphs import neighbour_graph
 
 
 def laplacian(d, t):

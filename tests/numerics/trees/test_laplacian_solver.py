@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
-from sparse_graphs import neighbour_graph, random_graph
 
 from crossedge.numerics.trees.blocks import balance, blocks_of
 from crossedge.numerics.trees.conjugate_gradients import COLUMNS, rows_of, solve_block
 from crossedge.numerics.trees.sampled_star_mesh import factor_of
 from crossedge.numerics.trees.sparse_marginals import sparse_tree_marginals
 from crossedge.numerics.trees.windows import windows
+from sparse_graphs import neighbour_graph, random_graph
 
 
 def laplacian(n, i, j, w):

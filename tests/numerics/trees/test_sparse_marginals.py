@@ -4,13 +4,13 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from high_precision import sparse_tree_marginals as in_high_precision
-from sparse_graphs import neighbour_graph, random_graph
 
 from crossedge.numerics.trees import sparse_marginals
 from crossedge.numerics.trees.marginals import tree_marginals
 from crossedge.numerics.trees.sparse_marginals import sparse_tree_marginals
 from crossedge.numerics.trees.tied import spanning_tree_of_matrix
+from high_precision import sparse_tree_marginals as in_high_precision
+from sparse_graphs import neighbour_graph, random_graph
 
 TEMPERATURES = [1e-300, 1e-12, 1e-4, 1e-3, 0.01, 0.1, 1.0, 1e3, 1e300]
 

@@ -11,7 +11,7 @@ which conjugate gradients compute anyway, estimates it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -49,13 +49,13 @@ def solve_block(rows: Rows, factor: Factor, right: Floats, tolerance: float) -> 
     rounding keeps it from falling. Return x, up to a constant for each component, and the number of
     steps.
     """
+    network, step = (*rows, *factor), cast(Any, _step)
     x, z, p, q = (np.zeros_like(right) for _ in range(4))
-    before = np.zeros(COLUMNS)
-    energy = np.zeros(COLUMNS)
+    before, energy = np.zeros(COLUMNS), np.zeros(COLUMNS)
     least, steps, last = np.inf, 0, PATIENCE
     while steps < last:
         checkpoint()
-        error = _step(*rows, *factor, x, right, z, p, q, before, energy)
+        error = step(*network, x, right, z, p, q, before, energy)
         steps += 1
         worst = float(np.max(error / np.maximum(energy, LEAST_POSITIVE)))
         if worst <= tolerance**2:

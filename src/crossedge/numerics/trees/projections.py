@@ -83,7 +83,7 @@ class Projector:
                 _add_moments(self.i, self.j, self.root, self._solve(signs, ones), signs, sums)
             return sums
 
-        sums = sum(in_threads(chunk, self._chunks()))
+        sums = np.sum(in_threads(chunk, self._chunks()), axis=0)
         moments = np.ascontiguousarray((sums / self.probes).T)
         mu = _likeliest(moments[0], moments[1])
         return mu, self._variance(mu, *moments)
@@ -116,7 +116,8 @@ class Projector:
                 _add_products(self.i, self.j, self.root, mu, g, y, z, signs, sums)
             return sums
 
-        return v * g - sum(in_threads(chunk, self._chunks())) / self.probes
+        sums = np.sum(in_threads(chunk, self._chunks()), axis=0)
+        return np.asarray(v * g - sums / self.probes)
 
     def _solve(self, signs: Signs, factor: Floats) -> Floats:
         """Return the potentials L^+ B' W^1/2 (g q), a column for each probe."""

@@ -19,9 +19,10 @@ LARGEST = float(np.finfo(np.float64).max)
 EXACT_PRECISION = 1e-16  # of resistances, within which margins of windows are negligible
 EXACT_RANGE = 600.0  # temperatures: elimination without subtractions works down to e^-600
 # Conjugate gradients lose digits. In a window of C + 2 M temperatures the currents in the strongest
-# edges are rounded, and what is lost must flow through the weakest ones: of 16 digits, those of
-# e^((C + 2 M) / 2) = 9e11 are lost there, and those of e^((C + M) / 2) = 4e7 in the core. A margin of
-# 20 leaves out e^-20 = 2e-9, times the number of edges between two parts and of edges in a path.
+# edges are rounded, and what is lost must flow through the weakest ones. Of 16 digits, those of
+# e^((C + 2 M) / 2) = 9e11 are lost there, and those of e^((C + M) / 2) = 4e7 in the core. A margin
+# of 20 leaves out e^-20 = 2e-9, times the edges between two parts and the edges of a path: the
+# bound of windows.py, with all edges and all vertices in their place, is rarely near.
 SAMPLED_CORE, SAMPLED_MARGIN = 15.0, 20.0  # temperatures
 EXACT_UP_TO = 256  # vertices of a window: elimination is faster than projections
 

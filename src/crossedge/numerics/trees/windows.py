@@ -2,7 +2,7 @@
 
 Let b_e be the longest edge on the path between the ends of e in the minimum spanning tree, and m
 the number of edges. Every edge between the two sides of that longest edge is at least as long, so
-R_e >= e^(b_e/t) / m; and along the path R_e <= n e^(b_e/t). Take the edges e with c <= b_e <= c + C.
+R_e >= e^(b_e/t) / m; and along the path R_e <= n e^(b_e/t). Take all e with c <= b_e <= c + C.
 
 - Without the edges f longer than c + C + M, the resistance rises from R_e to R'_e. A unit voltage
   drops by at most 1 across f, so 1/R_e <= 1/R'_e + sum_f w_f, and R'_e / R_e <= 1 + n m e^(-M/t).
@@ -10,8 +10,8 @@ R_e >= e^(b_e/t) / m; and along the path R_e <= n e^(b_e/t). Take the edges e wi
   this graph can cross every part along its tree, with at most 1 in each edge. That adds at most
   n e^((c - M)/t) to the resistance, so that R_e falls by a fraction of at most n m e^(-M/t).
 
-So the edges with b_e in the core [c, c + C] need only the edges of lengths c - M ... c + C + M, on a
-contracted graph that may fall into several parts.
+So the edges with b_e in the core [c, c + C] need only the edges of lengths c - M to c + C + M, on
+a contracted graph that may fall into several parts.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ def windows(
             int(np.searchsorted(ascending, high, side="right")),
             int(np.searchsorted(ascending, far, side="right")),
         )
-        in_core = np.arange(begin, end) - first
-        in_core = (in_core >= 0) & (in_core < last - first)
+        place = np.arange(begin, end)
+        in_core = (place >= first) & (place < last)
         kept = in_core | (length[by_bottleneck[begin:end]] <= far)
         edges, in_core = by_bottleneck[begin:end][kept], in_core[kept]
         ends = _contract(np.concatenate([i[edges], j[edges]]), parent, height, low)
@@ -130,7 +130,7 @@ def _bottlenecks(
 
 @compiled
 def _contract(vertices: Ints, parent: Ints, height: Floats, low: float) -> Ints:
-    """Return a vertex that stands for the part of each vertex that edges shorter than `low` join."""
+    """Return one vertex for each part that edges shorter than `low` join."""
     parts = np.empty_like(vertices)
     for place in range(len(vertices)):
         vertex = vertices[place]
