@@ -30,8 +30,7 @@ def graphs(request, monkeypatch):
     small = 10**9 if request.param == "numpy" else 0
     for module in ("nearest_neighbours", "spanning_tree"):
         monkeypatch.setattr(f"crossedge.weights.{module}.SMALL", small)
-    for module in ("tied", "sparse_star_mesh"):
-        monkeypatch.setattr(f"crossedge.numerics.trees.{module}.SMALL", small)
+    monkeypatch.setattr("crossedge.numerics.trees.tied.SMALL", small)
 
 
 @pytest.fixture(params=["compiled", "torch"])

@@ -71,3 +71,18 @@ def _symmetric_polynomial(w, c, k):
             de[j] += weight * (de[j - 1] + change * e[j - 1])
             e[j] += weight * e[j - 1]
     return e[k], de[k]
+
+
+def sparse_tree_marginals(n, i, j, length, temperature):
+    """mu = w R for the edges of a sparse graph."""
+    span = float(length.max()) / float(temperature)
+    with mp.workdps(int(60 + 3 * span / 2.3)):
+        values = [mp.exp(-mp.mpf(float(d)) / mp.mpf(float(temperature))) for d in length]
+        w = mp.matrix(n, n)
+        for a, b, value in zip(i.tolist(), j.tolist(), values, strict=True):
+            w[a, b] = w[b, a] = value
+        R = _resistances(_laplacian(w) ** -1, n)
+        return [
+            float(value * R[a, b])
+            for a, b, value in zip(i.tolist(), j.tolist(), values, strict=True)
+        ]

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from crossedge.null import Tail as Tail
     from crossedge.null.normality import normality as normality
     from crossedge.result import TwoSampleResult as TwoSampleResult
+    from crossedge.sparsifiers import Sparsifier as Sparsifier
+    from crossedge.sparsifiers import sparsify as sparsify
     from crossedge.studies import PowerStudy as PowerStudy
     from crossedge.studies import power_study as power_study
     from crossedge.verbs import two_sample as two_sample
@@ -59,6 +61,7 @@ _HOMES = {
     "Permutation": "crossedge.null",
     "PowerStudy": "crossedge.studies",
     "SpanningTree": "crossedge.weights",
+    "Sparsifier": "crossedge.sparsifiers",
     "Tail": "crossedge.null",
     "TwoSampleLoss": "crossedge.losses",
     "TwoSampleResult": "crossedge.result",
@@ -69,6 +72,7 @@ _HOMES = {
     "normality": "crossedge.null.normality",
     "power_study": "crossedge.studies",
     "sample_edges": "crossedge.weights",
+    "sparsify": "crossedge.sparsifiers",
     "two_sample": "crossedge.verbs",
 }
 _SUBMODULES = {name: f"crossedge.{name}" for name in ("learning", "plots")}

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from crossedge.numerics.trees.sparse_star_mesh import edge_resistances
+from crossedge.numerics.trees.plain import edge_resistances
+from crossedge.numerics.trees.sparse_star_mesh import eliminate
 from crossedge.numerics.trees.star_mesh import PANEL, padded, solve, tangent_of
 
 
@@ -81,4 +82,6 @@ def test_sparse_elimination_agrees_with_dense(density):
     dense = np.zeros((n, n))
     np.add.at(dense, (i, j), conductance)
     expected = by_pseudo_inverse(dense + dense.T)[i, j]
-    np.testing.assert_allclose(edge_resistances(i, j, conductance), expected, rtol=1e-10)
+    found = eliminate(n, i, j, conductance).edge_resistance
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+    np.testing.assert_allclose(edge_resistances(n, i, j, conductance), expected, rtol=1e-10)

@@ -82,3 +82,29 @@ def resistances(conductance: Floats) -> Floats:
         v = resistance[:k, :k] @ share
         resistance[k, :k] = resistance[:k, k] = 1 / total[k] + v - share @ v / 2
     return resistance
+
+
+def edge_resistances(n: int, i: Ints, j: Ints, conductance: Floats) -> Floats:
+    """Return the resistance across each edge of a small graph, which may have several parts.
+
+    Parallel edges add up.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    graph: Any = coo_array((conductance, (i, j)), (n, n))
+    part = connected_components(graph, directed=False)[1]
+    by_part = np.argsort(part, kind="stable")
+    sizes = np.bincount(part)
+    ends = np.cumsum(sizes)
+    number = np.empty(n, np.int64)  # of a vertex in its part
+    number[by_part] = np.arange(n) - np.repeat(ends - sizes, sizes)
+    edges_by_part = np.argsort(part[i], kind="stable")
+    borders = np.append(0, np.cumsum(np.bincount(part[i], minlength=len(sizes))))
+    found = np.empty(len(i))
+    for size, (first, last) in zip(sizes, pairwise(borders), strict=True):
+        edges = edges_by_part[first:last]
+        a, b, dense = number[i[edges]], number[j[edges]], np.zeros((size, size))
+        np.add.at(dense, (a, b), conductance[edges])
+        found[edges] = resistances(dense + dense.T)[a, b]
+    return found

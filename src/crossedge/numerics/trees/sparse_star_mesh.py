@@ -1,97 +1,108 @@
-"""Star-mesh elimination (see star_mesh.py) on sparse graphs: resistances across edges only."""
+"""Star-mesh elimination (see star_mesh.py) on sparse graphs: resistances across edges only.
+
+Vertices are taken out in the order of elimination_order.py until a core is left, which is dense. On
+the way back, only resistances between vertices that were neighbours on the way out are needed. Like
+conductances, they are kept with the star of the vertex that was taken out first; those of the core
+are in a matrix.
+"""
 
 from __future__ import annotations
 
-from heapq import heapify, heappop, heappush
+from dataclasses import dataclass
 
 import numpy as np
 
-from crossedge.numerics import SMALL
-from crossedge.numerics.trees.plain import resistances
+from crossedge.numerics.trees.elimination_order import Stars, stars_of
+from crossedge.numerics.trees.sparse_star_mesh_loops import (
+    bring_back,
+    bring_back_tangent,
+    slots,
+    take_out,
+    take_out_tangent,
+)
+from crossedge.numerics.trees.star_mesh import Mesh, padded, solve, tangent_of
 from crossedge.runtime.types import Floats, Ints
 
-CORE_DEGREE = 32  # neighbours: once every vertex has more, a dense matrix is faster
+
+@dataclass(frozen=True)
+class SparseMesh:
+    """The result of elimination."""
+
+    stars: Stars
+    slot: Ints  # (edges,): where each edge is kept: in the stars, or -1 - its place in the core
+    weight: Floats  # (entries,): w of a star's edges when its vertex was taken out
+    total: Floats  # (eliminated,): s, the sums of w
+    core: tuple[tuple[Ints, Mesh], ...]  # the vertices of each part of the core, and its mesh
+    resistance: Floats  # (entries,): R across the edges of stars
+    core_resistance: Floats  # (core, core)
+
+    @property
+    def edge_resistance(self) -> Floats:
+        """Return the resistance across each edge."""
+        return _read(self.slot, self.resistance, self.core_resistance)
+
+    def tangent(self, d_conductance: Floats) -> Floats:
+        """Return the changes of the edges' resistances for changes of their conductances."""
+        d_weight, d_core = _write(self.slot, d_conductance, self.resistance, self.core_resistance)
+        lists = self.stars.start, self.stars.member, np.full(len(self.stars.place), -1)
+        d_total = np.empty_like(self.total)
+        known = self.weight, self.total
+        take_out_tangent(*lists, *known, d_weight, d_total, d_core)
+        d_core_resistance = np.zeros_like(d_core)
+        for part, mesh in self.core:
+            d_part = tangent_of(mesh, padded(d_core[np.ix_(part, part)]))
+            d_core_resistance[np.ix_(part, part)] = d_part[:, : len(part)]
+        d_resistance = np.empty_like(self.resistance)
+        found = self.resistance, self.core_resistance, d_resistance, d_core_resistance
+        bring_back_tangent(*lists, *known, d_weight, d_total, *found)
+        return _read(self.slot, d_resistance, d_core_resistance)
 
 
-def edge_resistances(i: Ints, j: Ints, conductance: Floats) -> Floats:
-    """Return the resistance across each edge of a sparse graph; parallel edges add up.
+def eliminate(n: int, i: Ints, j: Ints, conductance: Floats) -> SparseMesh:
+    """Compute the resistances across the edges of a graph, which may have several parts.
 
-    Vertices with few neighbours are eliminated one by one, fewest first; the rest is dense. On the
-    way back, only resistances between vertices that were neighbours on the way out are needed.
+    Parallel edges add up.
     """
-    from scipy.sparse import coo_array
+    stars = stars_of(n, i, j)
+    size = n - stars.eliminated
+    ends = np.stack([stars.place[i], stars.place[j]])
+    slot = slots(*stars, ends.min(0), ends.max(0))
+    empty = np.empty(len(stars.member)), np.empty((size, size))
+    weight, core = _write(slot, conductance, *empty)
+    lists = stars.start, stars.member, np.full(n, -1)
+    total = np.empty(stars.eliminated)
+    take_out(*lists, weight, total, core)
+    parts, core_resistance = [], np.zeros((size, size))
+    for part in _parts(core):
+        mesh = solve(padded(core[np.ix_(part, part)]))
+        core_resistance[np.ix_(part, part)] = mesh.resistance
+        parts.append((part, mesh))
+    resistance = np.empty_like(weight)
+    bring_back(*lists, weight, total, resistance, core_resistance)
+    return SparseMesh(stars, slot, weight, total, tuple(parts), resistance, core_resistance)
+
+
+def _parts(core: Floats) -> list[Ints]:
+    """Return the vertices of each connected part of the core."""
+    from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
-    vertices, index = np.unique(np.concatenate([i, j]), return_inverse=True)
-    i, j = index[: len(i)], index[len(i) :]
-    shape = len(vertices), len(vertices)
-    if len(i) > len(vertices) ** 2 / 16:
-        graph = coo_array((conductance, (i, j)), shape)
-        if connected_components(graph, directed=False)[0] == 1:
-            dense = graph.toarray()
-            return _dense_resistances(dense + dense.T)[i, j]
-    ends = list(zip(i.tolist(), j.tolist(), strict=True))
-    weights: list[dict[int, float]] = [{} for _ in vertices]
-    for (a, b), weight in zip(ends, conductance.tolist(), strict=True):
-        weights[a][b] = weights[b][a] = weights[a].get(b, 0.0) + weight
-
-    queue = [(len(near), vertex) for vertex, near in enumerate(weights)]
-    heapify(queue)
-    stars: list[tuple[int, float, list[int], Floats]] = []
-    remaining = set(range(len(vertices)))
-    while queue and queue[0][0] <= CORE_DEGREE:
-        degree, vertex = heappop(queue)
-        if vertex not in remaining or degree != len(weights[vertex]):
-            continue  # the entry is out of date
-        remaining.remove(vertex)
-        near = list(weights[vertex].items())
-        total = sum(weight for _, weight in near)
-        for place, (a, weight) in enumerate(near):
-            del weights[a][vertex]
-            share = weight / total
-            for b, other in near[:place]:
-                weights[a][b] = weights[b][a] = weights[a].get(b, 0.0) + share * other
-        for a, _ in near:
-            heappush(queue, (len(weights[a]), a))
-        if near:
-            shares = np.array([weight / total for _, weight in near])
-            stars.append((vertex, total, [a for a, _ in near], shares))
-
-    found_so_far: list[dict[int, float]] = [{vertex: 0.0} for vertex in range(len(vertices))]
-    for core in _connected(weights, remaining):
-        position = {vertex: number for number, vertex in enumerate(core)}
-        dense = np.zeros((len(core), len(core)))
-        for vertex, row in zip(core, dense, strict=True):
-            row[[position[a] for a in weights[vertex]]] = list(weights[vertex].values())
-        for vertex, row in zip(core, _dense_resistances(dense), strict=True):
-            for a in weights[vertex]:
-                found_so_far[vertex][a] = float(row[position[a]])
-    for vertex, total, neighbours, shares in reversed(stars):
-        known = np.array([[found_so_far[a][b] for b in neighbours] for a in neighbours])
-        potential = known @ shares
-        found = 1.0 / total + potential - 0.5 * (shares @ potential)
-        for a, resistance in zip(neighbours, found.tolist(), strict=True):
-            found_so_far[vertex][a] = found_so_far[a][vertex] = resistance
-    return np.array([found_so_far[a][b] for a, b in ends])
+    if not len(core):
+        return []
+    label = connected_components(csr_array(core > 0), directed=False)[1]
+    order = np.argsort(label, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(label[order])) + 1)
 
 
-def _dense_resistances(conductance: Floats) -> Floats:
-    if len(conductance) <= SMALL:
-        return resistances(conductance)
-    from crossedge.numerics.trees.star_mesh import padded, solve
-
-    return solve(padded(conductance)).resistance
+def _read(slot: Ints, of_stars: Floats, of_core: Floats) -> Floats:
+    return np.append(of_stars, of_core.ravel()[::-1])[slot]
 
 
-def _connected(weights: list[dict[int, float]], vertices: set[int]) -> list[list[int]]:
-    """Return the connected components among `vertices`."""
-    parts, unseen = [], set(vertices)
-    while unseen:
-        part = [unseen.pop()]
-        for vertex in part:
-            for a in weights[vertex]:
-                if a in unseen:
-                    unseen.remove(a)
-                    part.append(a)
-        parts.append(part)
-    return parts
+def _write(
+    slot: Ints, values: Floats, like_stars: Floats, like_core: Floats
+) -> tuple[Floats, Floats]:
+    """Add up the values of edges at their slots, in the core on both sides of the diagonal."""
+    all_slots = np.zeros(like_stars.size + like_core.size)
+    np.add.at(all_slots, slot, values)
+    core = all_slots[like_stars.size :][::-1].reshape(like_core.shape)
+    return all_slots[: like_stars.size], core + core.T

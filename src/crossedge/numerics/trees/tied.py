@@ -14,8 +14,7 @@ import numpy as np
 
 from crossedge.numerics import SMALL
 from crossedge.numerics.tolerances import TIE
-from crossedge.numerics.trees.plain import arrivals, contract, tied_pairs
-from crossedge.numerics.trees.sparse_star_mesh import edge_resistances
+from crossedge.numerics.trees.plain import arrivals, contract, edge_resistances, tied_pairs
 from crossedge.runtime.types import Floats, Ints
 
 
@@ -99,8 +98,19 @@ def average_over_ties(tree: Arrivals, rank: Ints, tied: Ints, sizes: Ints) -> Tr
     for first, last in pairwise(borders):
         if last - first > 1:
             edges = slice(first, last)
-            weight[edges] = edge_resistances(root_a[edges], root_b[edges], pairs[edges])
+            weight[edges] = _resistances(root_a[edges], root_b[edges], pairs[edges])
     return TreeEdges(tree.order[a], tree.order[b], weight)
+
+
+def _resistances(a: Ints, b: Ints, conductance: Floats) -> Floats:
+    """Return the resistance across each edge; parallel edges add up."""
+    vertices, ends = np.unique(np.concatenate([a, b]), return_inverse=True)
+    network = len(vertices), ends[: len(a)], ends[len(a) :], conductance
+    if len(vertices) <= SMALL:
+        return edge_resistances(*network)
+    from crossedge.numerics.trees.sparse_star_mesh import eliminate
+
+    return eliminate(*network).edge_resistance
 
 
 def _largest_between(rank: Ints, a: Ints, b: Ints) -> Ints:
