@@ -46,6 +46,7 @@ class Leaves(NamedTuple):
     group_high: Floats  # (d, groups)
     centre: Floats  # (leaves, d): the middle of each box
     scale: Floats  # (leaves,): a power of two that makes (coordinate - centre) at most 1
+    half: Singles  # (leaves, d): (upper corner - centre) * scale
     nearby: Singles  # (leaves, d * CAPACITY): (coordinate - centre) * scale, axis by axis
 
 
@@ -70,7 +71,8 @@ def build_leaves(points: Floats) -> Leaves:
     """Split (n, d) points across the widest axis, again and again, until each part is a leaf."""
     n, d = points.shape
     order = np.arange(n)
-    pending, subtrees = [(0, n)], []
+    pending: list[tuple[int, int]] = [(0, n)]
+    subtrees: list[tuple[int, int]] = []
     while pending:
         parts = in_threads(lambda part: _split(points, order, *part), pending)
         pending = []
@@ -82,10 +84,13 @@ def build_leaves(points: Floats) -> Leaves:
     leaves = Leaves(
         np.empty((count, d, CAPACITY)),
         np.full((count, CAPACITY), -1),
-        *(np.empty((d, count)) for _ in range(2)),
-        *(np.empty((d, -(-count // GROUP))) for _ in range(2)),
+        np.empty((d, count)),
+        np.empty((d, count)),
+        np.empty((d, -(-count // GROUP))),
+        np.empty((d, -(-count // GROUP))),
         np.empty((count, d)),
         np.empty(count),
+        np.empty((count, d), np.float32),
         np.empty((count, d * CAPACITY), np.float32),
     )
     in_threads(lambda first: _fill(points, order, first, leaves), range(0, count, 64 * GROUP))
@@ -190,9 +195,11 @@ def _fill(points: Floats, order: Ints, first: int, leaves: Leaves) -> None:
             leaves.group_high[axis, group] = max(leaves.group_high[axis, group], high)
         scale = 1.0
         if widest > 0.0:
-            scale = 2.0 ** -np.floor(np.log2(widest))
+            scale = 2.0 ** min(-np.floor(np.log2(widest)), 1000.0)
         leaves.scale[leaf] = scale
         for axis in range(d):
+            to_corner = leaves.high[axis, leaf] - leaves.centre[leaf, axis]
+            leaves.half[leaf, axis] = np.float32(to_corner * scale)
             for slot in range(CAPACITY):
                 offset = leaves.points[leaf, axis, slot] - leaves.centre[leaf, axis]
                 leaves.nearby[leaf, axis * CAPACITY + slot] = np.float32(offset * scale)
@@ -224,14 +231,14 @@ def reduced_distance(a: Floats, one: int, b: Floats, other: int, p: float) -> fl
     powers = 0.0
     for axis in range(d):  # relative to the largest difference, so that no power overflows
         powers += (abs(a[axis, one] - b[axis, other]) / total) ** p
-    return total * powers ** (1.0 / p)
+    return float(total * powers ** (1.0 / p))
 
 
 @compiled
 def reach_in_filter(reduced: float, use: Filter) -> float:
     """Return the l_q distance within which all points of a reduced distance lie."""
     distance = np.sqrt(reduced) if use.p == 2.0 else reduced
-    return distance * use.factor * (1.0 + 1e-12)  # the factor leaves room for rounding
+    return float(distance * use.factor * (1.0 + 1e-12))  # the factor leaves room for rounding
 
 
 @compiled
@@ -290,7 +297,7 @@ def near_pairs(
     Relative to the centre c of the other leaf, and scaled, a point a of the leaf and a point b of
     the other become a' = a - c and b' = b - c, |b'_i| <= 1, each rounded to float32 with a relative
     error of u = UNIT. So |a' - b'| is found up to u (|a'| + |b'| + |a' - b'|), which is at most
-    2 u (|a' - b'| + |b'|), and |b'| <= |(1 ... 1)|. Sums and squares add a relative error of at most
+    2 u (|a' - b'| + |b'|), and |b'| <= |(1 ... 1)|. Sums and squares add a relative error of up to
     (d + 2) u. The same holds for the distance from a' to the box. Limits have four times that.
     """
     moved, gap, limit, block, active, slots, places = scratch
@@ -305,7 +312,7 @@ def near_pairs(
         limit[slot] = np.float32(most * rounding) if reach[slot] >= 0.0 else np.float32(-1.0)
     for axis in range(d):
         centre = leaves.centre[other, axis]
-        half = np.float32((leaves.high[axis, other] - centre) * scale)
+        half = leaves.half[other, axis]
         coordinate = leaves.points[leaf, axis]
         along = moved[axis * CAPACITY : (axis + 1) * CAPACITY]
         if q == 2.0:
@@ -366,11 +373,12 @@ def _any_within(distance: Singles, limit: float, m: int) -> bool:
 def _squares(points: Singles, moved: Singles, rows: Shorts, d: int, m: int, out: Singles) -> None:
     """Write the squared distances from four points of `moved` to all points of a leaf.
 
-    Two axes at a time and four points together: few passes over `out`, many uses of what is loaded.
+    Four points together and two axes at a time: few passes over `out`, many uses of what is loaded.
     """
-    i, j, k, l = rows[0], rows[1], rows[2], rows[3]  # noqa: E741
-    if d % 2 == 1:
-        a, b, c, e = moved[i], moved[j], moved[k], moved[l]
+    i, j, k, o = rows[0], rows[1], rows[2], rows[3]
+    odd = d % 2
+    if odd:
+        a, b, c, e = moved[i], moved[j], moved[k], moved[o]
         for place in range(m):
             x = points[place]
             out[place] = (x - a) * (x - a)
@@ -380,12 +388,12 @@ def _squares(points: Singles, moved: Singles, rows: Shorts, d: int, m: int, out:
     else:
         for place in range(ROWS * m):
             out[place] = np.float32(0.0)
-    for axis in range(d % 2, d, 2):
+    for axis in range(odd, d, 2):
         here = moved[axis * CAPACITY : (axis + 2) * CAPACITY]
-        a, b, c, e = here[i], here[j], here[k], here[l]
-        a2, b2 = here[i + CAPACITY], here[j + CAPACITY]
-        c2, e2 = here[k + CAPACITY], here[l + CAPACITY]
         there = points[axis * CAPACITY : (axis + 2) * CAPACITY]
+        a, b, c, e = here[i], here[j], here[k], here[o]
+        a2, b2 = here[i + CAPACITY], here[j + CAPACITY]
+        c2, e2 = here[k + CAPACITY], here[o + CAPACITY]
         for place in range(m):
             x, y = there[place], there[place + CAPACITY]
             out[place] += (x - a) * (x - a) + (y - a2) * (y - a2)

@@ -16,8 +16,10 @@ edges that leave a component, and are as short as the one chosen, are all the ca
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from heapq import heappop, heappush
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -43,7 +45,10 @@ from crossedge.runtime.types import Bools, Floats, Ints
 
 LISTED = 8  # nearest neighbours in the list of a point
 LINKS = 8  # lengths, each within the tie of the next, that may count as one class of equal lengths
-LEAVES_AT_ONCE = 16  # leaves that a thread takes at a time
+Found = TypeVar("Found")
+
+MOST_LEAVES = 16  # leaves that a thread takes at a time
+COORDINATES = 1 << 27  # all of which it may compare with them before the next checkpoint
 
 
 class Forest(NamedTuple):
@@ -79,8 +84,7 @@ def tree_of_points(points: Floats, p: float) -> Tree:
     if n == 1:
         none = np.empty(0, np.int64)
         return Tree(none, none, np.empty(0), [])
-    use, tie = filter_of(p, points.shape[1]), reduced_tie(p)
-    loose = tie**LINKS
+    use, loose = filter_of(p, points.shape[1]), reduced_tie(p) ** LINKS
     leaves = build_leaves(points)
     order = leaves.ids.ravel()[:n].copy()
     leaves.ids.ravel()[:n] = np.arange(n)
@@ -98,8 +102,7 @@ def tree_of_points(points: Floats, p: float) -> Tree:
         np.empty(n),
     )
     _over_leaves(
-        lambda chunk: _list_neighbours(chunk, leaves, use, tie, forest),
-        np.arange(len(leaves.scale)),
+        partial(_list_neighbours, leaves, use, loose, forest), np.arange(len(leaves.scale)), leaves
     )
     root = np.arange(n)
     edges, tied = [], []
@@ -107,16 +110,12 @@ def tree_of_points(points: Floats, p: float) -> Tree:
     while components > 1:
         checkpoint()
         largest = _consult_lists(leaves, p, loose, forest)
-        _over_leaves(
-            lambda chunk, own=largest: _search(chunk, leaves, use, loose, forest, own),
-            _leaves_to_search(forest, loose, largest),
-        )
+        searched = _leaves_to_search(forest, loose, largest)
+        _over_leaves(partial(_search, leaves, use, loose, forest, largest), searched, leaves)
         chosen, reach = _choose(forest, loose, largest)
         ambiguous = np.flatnonzero((reach >= 0).reshape(-1, CAPACITY).any(1))
-        tied += _over_leaves(
-            lambda chunk, reach=reach: _foreign_within(chunk, leaves, use, reach, forest.component),
-            ambiguous,
-        )
+        others = partial(_foreign_within, leaves, use, reach, forest.component)
+        tied += _over_leaves(others, ambiguous, leaves)
         chosen = chosen[np.argsort(forest.length[chosen], kind="stable")]
         kept = chosen[_join_components(root, chosen, forest.target)]
         edges.append((kept, forest.target[kept].astype(np.int64), forest.length[kept]))
@@ -126,22 +125,23 @@ def tree_of_points(points: Floats, p: float) -> Tree:
     return Tree(order[i], order[j], length, [(order[a], order[b], far) for a, b, far in tied])
 
 
-def _over_leaves(work: Any, leaves: Ints) -> list[Any]:
-    """Run the work on chunks of leaves, in threads."""
-    chunks = [
-        leaves[first : first + LEAVES_AT_ONCE] for first in range(0, len(leaves), LEAVES_AT_ONCE)
-    ]
+def _over_leaves(work: Callable[[Ints], Found], chosen: Ints, leaves: Leaves) -> list[Found]:
+    """Run the work on chunks of the chosen leaves, in threads."""
+    size = min(max(COORDINATES // leaves.points.size, 1), MOST_LEAVES)
+    chunks = [chosen[first : first + size] for first in range(0, len(chosen), size)]
     return in_threads(work, chunks)
 
 
 @compiled
-def _list_neighbours(chunk: Ints, leaves: Leaves, use: Filter, tie: float, forest: Forest) -> None:
+def _list_neighbours(
+    leaves: Leaves, use: Filter, loose: float, forest: Forest, chunk: Ints
+) -> None:
     """Write the lists of nearest neighbours of the points of some leaves."""
     listed = forest.near.shape[1]
     nearest, ids = np.empty((CAPACITY, listed)), np.empty((CAPACITY, listed), np.int64)
     for leaf in chunk:
         wanted = (leaves.ids[leaf] >= 0).astype(np.int64)
-        left_out = nearest_of_leaf(leaf, leaves, use, tie, wanted, nearest, ids)
+        left_out = nearest_of_leaf(leaf, leaves, use, loose, wanted, nearest, ids)
         for slot in range(CAPACITY):
             if wanted[slot]:
                 point = leaf * CAPACITY + slot
@@ -199,7 +199,7 @@ def _consult_lists(leaves: Leaves, p: float, loose: float, forest: Forest) -> in
             )
             bound[own] = min(bound[own], distance)
             bound[other] = min(bound[other], distance)
-    return np.argmax(size)
+    return int(np.argmax(size))
 
 
 @compiled
@@ -222,12 +222,12 @@ def _is_open(point: int, forest: Forest, loose: float, largest: int) -> bool:
     own = forest.component[point]
     if own == largest or forest.target[point] >= 0:
         return False
-    return forest.length[point] <= forest.bound[own] * loose
+    return bool(forest.length[point] <= forest.bound[own] * loose)
 
 
 @compiled
 def _search(
-    chunk: Ints, leaves: Leaves, use: Filter, loose: float, forest: Forest, largest: int
+    leaves: Leaves, use: Filter, loose: float, forest: Forest, largest: int, chunk: Ints
 ) -> None:
     """Find the nearest points of other components for the open points of some leaves.
 
@@ -307,18 +307,20 @@ def _choose(forest: Forest, loose: float, largest: int) -> tuple[Ints, Floats]:
     winner = np.full(n, -1, np.int64)
     for point in range(n):
         own = component[point]
-        if own != largest and target[point] >= 0:
-            if winner[own] < 0 or length[point] < length[winner[own]]:
-                winner[own] = point
+        if own == largest or target[point] < 0:
+            continue
+        if winner[own] < 0 or length[point] < length[winner[own]]:
+            winner[own] = point
     tied = np.zeros(n, np.bool_)
     any_tied = False
     for point in range(n):
         own = component[point]
-        if winner[own] >= 0 and target[point] >= 0:
-            if forest.crowded[point] if winner[own] == point else False:
-                tied[own] = any_tied = True
-            if winner[own] != point and length[point] <= length[winner[own]] * loose:
-                tied[own] = any_tied = True
+        best = winner[own]
+        if best < 0 or target[point] < 0:
+            continue
+        ties = forest.crowded[point] if point == best else length[point] <= length[best] * loose
+        if ties:
+            tied[own] = any_tied = True
     reach = np.full(len(forest.in_leaf) * CAPACITY, -1.0)
     if any_tied:
         for point in range(n):
@@ -332,7 +334,7 @@ def _choose(forest: Forest, loose: float, largest: int) -> tuple[Ints, Floats]:
 
 @compiled
 def _foreign_within(
-    chunk: Ints, leaves: Leaves, use: Filter, reach: Floats, component: Shorts
+    leaves: Leaves, use: Filter, reach: Floats, component: Shorts, chunk: Ints
 ) -> tuple[Ints, Ints, Floats]:
     """Return all pairs within reach of a point in some leaves and one of another component."""
     i, j, length = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0)]
@@ -401,15 +403,15 @@ def arrivals_of_tree(i: Ints, j: Ints, length: Floats) -> tuple[Ints, Ints, Floa
     order, parent, key = np.zeros(n, np.int64), np.full(n, -1), np.full(n, np.inf)
     arrived = np.zeros(n, np.bool_)
     arrived[0] = True
-    waiting = [(np.inf, np.int64(-1), np.int64(0)) for _ in range(0)]
+    waiting = [(np.inf, 0, 0) for _ in range(0)]  # empty, of a known type
     latest = 0
     for step in range(1, n):
         for place in range(begin[latest], begin[latest + 1]):
             edge = edges[place]
             other = i[edge] + j[edge] - latest
             if not arrived[other]:
-                heappush(waiting, (length[edge], other, np.int64(latest)))
-        key[step], latest, parent[step] = heappop(waiting)
-        order[step] = latest
+                heappush(waiting, (length[edge], other, latest))
+        key[step], order[step], parent[step] = heappop(waiting)
+        latest = order[step]
         arrived[latest] = True
     return order, parent, key
