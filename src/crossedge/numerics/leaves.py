@@ -2,6 +2,11 @@
 
 Distances here are reduced: the square for l_2, the distance itself for every other l_p. They order
 pairs as distances do, and cost less.
+
+A search has two steps. The first works in float32, which is fast, on coordinates relative to the
+centre of a leaf; it passes all pairs that could be near enough, and perhaps a few more. The second
+computes the distances of these pairs in float64. Rounding in the first step is bounded in
+`near_pairs`, so the result is that of float64 throughout.
 """
 
 from __future__ import annotations
@@ -9,50 +14,195 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from crossedge.numerics.tolerances import TIE
-from crossedge.runtime.compiled import compiled
+from crossedge.runtime.compiled import compiled, compiled_fused
+from crossedge.runtime.threads import in_threads
 from crossedge.runtime.types import Floats, Ints
+
+Singles = npt.NDArray[np.float32]
+Shorts = npt.NDArray[np.int32]
+
+CAPACITY = 64  # points of a leaf: four vectors of sixteen float32
+ROWS = 4  # points whose distances to a leaf are computed together
+GROUP = 16  # leaves that also share a larger box
+SUBTREE = 1 << 16  # points that one thread splits into leaves
+BUCKETS = 64  # ranges of distance in which leaves are visited one after the other
+UNIT = 2.0**-24  # the relative rounding of float32
 
 
 class Leaves(NamedTuple):
-    """Boxes of at most `capacity` points, stored axis by axis for vector instructions."""
+    """Boxes of CAPACITY points (the last has fewer), stored axis by axis for vector instructions.
 
-    points: Floats  # (leaves, d, capacity): coordinates
-    ids: Ints  # (leaves, capacity): the index of each point in the sample
-    sizes: Ints  # (leaves,): the number of points in each leaf
+    Neighbouring leaves are near each other; every GROUP of consecutive leaves is a box as well.
+    """
+
+    points: Floats  # (leaves, d, CAPACITY): coordinates
+    ids: Ints  # (leaves, CAPACITY): the index of each point in the sample; -1 if there is none
     low: Floats  # (d, leaves): the lower corner of each box
     high: Floats  # (d, leaves): the upper corner
+    group_low: Floats  # (d, groups)
+    group_high: Floats  # (d, groups)
+    centre: Floats  # (leaves, d): the middle of each box
+    scale: Floats  # (leaves,): a power of two that makes (coordinate - centre) at most 1
+    half: Singles  # (leaves, d): (upper corner - centre) * scale
+    nearby: Singles  # (leaves, d * CAPACITY): (coordinate - centre) * scale, axis by axis
 
 
-def build_leaves(points: Floats, capacity: int) -> Leaves:
-    """Halve (n, d) points at the median of their widest axis until each part fits a leaf."""
+class Filter(NamedTuple):
+    """The l_q norm of the first step, with l_q <= factor * l_p."""
+
+    q: float  # 1, 2 or infinity
+    factor: float
+    p: float
+
+
+def filter_of(p: float, d: int) -> Filter:
+    """Return the norm that bounds l_p in d dimensions from below, and is cheap."""
+    if p in (1.0, 2.0, np.inf):
+        return Filter(p, 1.0, p)
+    if p < 4.0:
+        return Filter(2.0, float(d) ** max(0.5 - 1.0 / p, 0.0), p)
+    return Filter(np.inf, 1.0, p)
+
+
+def build_leaves(points: Floats) -> Leaves:
+    """Split (n, d) points across the widest axis, again and again, until each part is a leaf."""
     n, d = points.shape
-    pieces, pending = [], [np.arange(n)]
+    order = np.arange(n)
+    pending: list[tuple[int, int]] = [(0, n)]
+    subtrees: list[tuple[int, int]] = []
     while pending:
-        piece = pending.pop()
-        if len(piece) <= capacity:
-            pieces.append(piece)
-            continue
-        inside = points[piece]
-        widest = int(np.argmax(inside.max(0) - inside.min(0)))
-        middle = len(piece) // 2
-        piece = piece[np.argpartition(inside[:, widest], middle)]
-        pending += [piece[middle:], piece[:middle]]
+        parts = in_threads(lambda part: _split(points, order, *part), pending)
+        pending = []
+        for first, middle, last in parts:
+            for part in ((first, middle), (middle, last)):
+                (pending if part[1] - part[0] > SUBTREE else subtrees).append(part)
+    in_threads(lambda part: _split_all(points, order, *part), subtrees)
+    count = -(-n // CAPACITY)
     leaves = Leaves(
-        np.zeros((len(pieces), d, capacity)),
-        np.full((len(pieces), capacity), -1),
-        np.array([len(piece) for piece in pieces]),
-        np.empty((d, len(pieces))),
-        np.empty((d, len(pieces))),
+        np.empty((count, d, CAPACITY)),
+        np.full((count, CAPACITY), -1),
+        np.empty((d, count)),
+        np.empty((d, count)),
+        np.empty((d, -(-count // GROUP))),
+        np.empty((d, -(-count // GROUP))),
+        np.empty((count, d)),
+        np.empty(count),
+        np.empty((count, d), np.float32),
+        np.empty((count, d * CAPACITY), np.float32),
     )
-    for leaf, piece in enumerate(pieces):
-        inside = points[piece].T
-        leaves.points[leaf, :, : len(piece)] = inside
-        leaves.ids[leaf, : len(piece)] = piece
-        leaves.low[:, leaf] = inside.min(1)
-        leaves.high[:, leaf] = inside.max(1)
+    in_threads(lambda first: _fill(points, order, first, leaves), range(0, count, 64 * GROUP))
     return leaves
+
+
+@compiled
+def _split(points: Floats, order: Ints, first: int, last: int) -> tuple[int, int, int]:
+    """Reorder `order[first:last]` so that the points before the middle are on the lower side.
+
+    The middle is at a border of leaves, so that leaves are full, and of groups where there are two.
+    """
+    size = -(-(last - first) // CAPACITY)  # in leaves
+    if size <= 1:
+        return first, last, last
+    half = size // 2
+    if size >= 2 * GROUP:
+        half = half // GROUP * GROUP
+    middle = first + half * CAPACITY
+    d = points.shape[1]
+    low, high = points[order[first]].copy(), points[order[first]].copy()
+    for place in range(first, last):
+        point = order[place]
+        for axis in range(d):
+            low[axis] = min(low[axis], points[point, axis])
+            high[axis] = max(high[axis], points[point, axis])
+    widest = np.argmax(high - low)
+    keys = np.empty(last - first)
+    for place in range(first, last):
+        keys[place - first] = points[order[place], widest]
+    _select(keys, order[first:last], middle - first)
+    return first, middle, last
+
+
+@compiled
+def _select(keys: Floats, order: Ints, middle: int) -> None:
+    """Reorder keys, and `order` with them, until none before the middle is above any after it."""
+    first, last = 0, len(keys) - 1
+    while first < last:
+        a, b, c = keys[first], keys[(first + last) // 2], keys[last]
+        pivot = max(min(a, b), min(max(a, b), c))
+        low, high = first, last
+        while low <= high:
+            while keys[low] < pivot:
+                low += 1
+            while keys[high] > pivot:
+                high -= 1
+            if low <= high:
+                keys[low], keys[high] = keys[high], keys[low]
+                order[low], order[high] = order[high], order[low]
+                low += 1
+                high -= 1
+        if middle <= high:
+            last = high
+        elif middle >= low:
+            first = low
+        else:
+            return
+
+
+@compiled
+def _split_all(points: Floats, order: Ints, first: int, last: int) -> None:
+    """Split a range of points down to leaves."""
+    stack = np.empty((64, 2), np.int64)  # a range has at most half the points of the one before
+    stack[0, 0], stack[0, 1] = first, last
+    height = 1
+    while height > 0:
+        height -= 1
+        first, last = stack[height, 0], stack[height, 1]
+        if last - first <= CAPACITY:
+            continue
+        middle = _split(points, order, first, last)[1]
+        stack[height, 0], stack[height, 1] = middle, last
+        stack[height + 1, 0], stack[height + 1, 1] = first, middle
+        height += 2
+
+
+@compiled
+def _fill(points: Floats, order: Ints, first: int, leaves: Leaves) -> None:
+    """Write the leaves of 64 groups, from leaf `first` on."""
+    n, d = points.shape
+    count = len(leaves.scale)
+    for leaf in range(first, min(first + 64 * GROUP, count)):
+        size = min(CAPACITY, n - leaf * CAPACITY)
+        for slot in range(CAPACITY):
+            # places without a point repeat the last one, so that arithmetic on them is harmless
+            point = order[leaf * CAPACITY + min(slot, size - 1)]
+            if slot < size:
+                leaves.ids[leaf, slot] = point
+            for axis in range(d):
+                leaves.points[leaf, axis, slot] = points[point, axis]
+        widest = 0.0
+        group = leaf // GROUP
+        for axis in range(d):
+            low, high = leaves.points[leaf, axis].min(), leaves.points[leaf, axis].max()
+            leaves.low[axis, leaf], leaves.high[axis, leaf] = low, high
+            leaves.centre[leaf, axis] = low + (high - low) / 2.0
+            widest = max(widest, high - low)
+            if leaf % GROUP == 0:
+                leaves.group_low[axis, group], leaves.group_high[axis, group] = low, high
+            leaves.group_low[axis, group] = min(leaves.group_low[axis, group], low)
+            leaves.group_high[axis, group] = max(leaves.group_high[axis, group], high)
+        scale = 1.0
+        if widest > 0.0:
+            scale = 2.0 ** min(-np.floor(np.log2(widest)), 1000.0)
+        leaves.scale[leaf] = scale
+        for axis in range(d):
+            to_corner = leaves.high[axis, leaf] - leaves.centre[leaf, axis]
+            leaves.half[leaf, axis] = np.float32(to_corner * scale)
+            for slot in range(CAPACITY):
+                offset = leaves.points[leaf, axis, slot] - leaves.centre[leaf, axis]
+                leaves.nearby[leaf, axis * CAPACITY + slot] = np.float32(offset * scale)
 
 
 def reduced_tie(p: float) -> float:
@@ -61,72 +211,251 @@ def reduced_tie(p: float) -> float:
 
 
 @compiled
-def reduced_distances(points: Floats, count: int, point: Floats, p: float, out: Floats) -> None:
-    """Write the reduced distances from a (d,) point to the first `count` of (d, m) points."""
-    d = len(point)
-    for other in range(count):
-        out[other] = 0.0
+def reduced_distance(a: Floats, one: int, b: Floats, other: int, p: float) -> float:
+    """Return the reduced distance of two columns of (d, m) arrays of points."""
+    d = len(a)
+    total = 0.0
     if p == 2.0:
-        for axis in range(d % 4):
-            for other in range(count):
-                a = points[axis, other] - point[axis]
-                out[other] += a * a
-        for axis in range(d % 4, d, 4):  # four axes at a time: fewer passes over `out`
-            for other in range(count):
-                a = points[axis, other] - point[axis]
-                b = points[axis + 1, other] - point[axis + 1]
-                c = points[axis + 2, other] - point[axis + 2]
-                e = points[axis + 3, other] - point[axis + 3]
-                out[other] += (a * a + b * b) + (c * c + e * e)
-    elif p == 1.0:
         for axis in range(d):
-            for other in range(count):
-                out[other] += abs(points[axis, other] - point[axis])
-    else:
+            difference = a[axis, one] - b[axis, other]
+            total += difference * difference
+        return total
+    if p == 1.0:
         for axis in range(d):
-            for other in range(count):
-                out[other] = max(out[other], abs(points[axis, other] - point[axis]))
-        if p < np.inf:  # relative to the largest difference, so that no power overflows
-            for other in range(count):
-                largest = out[other]
-                if largest > 0.0:
-                    powers = 0.0
-                    for axis in range(d):
-                        powers += (abs(points[axis, other] - point[axis]) / largest) ** p
-                    out[other] = largest * powers ** (1.0 / p)
+            total += abs(a[axis, one] - b[axis, other])
+        return total
+    for axis in range(d):
+        total = max(total, abs(a[axis, one] - b[axis, other]))
+    if p == np.inf or total == 0.0:
+        return total
+    powers = 0.0
+    for axis in range(d):  # relative to the largest difference, so that no power overflows
+        powers += (abs(a[axis, one] - b[axis, other]) / total) ** p
+    return float(total * powers ** (1.0 / p))
 
 
 @compiled
-def reduced_gaps(
-    low: Floats, high: Floats, lowest: Floats, highest: Floats, p: float, gaps: Floats, out: Floats
-) -> None:
-    """Write lower bounds on the reduced distances from the box [lowest, highest] to m boxes.
+def reach_in_filter(reduced: float, use: Filter) -> float:
+    """Return the l_q distance within which all points of a reduced distance lie."""
+    distance = np.sqrt(reduced) if use.p == 2.0 else reduced
+    return float(distance * use.factor * (1.0 + 1e-12))  # the factor leaves room for rounding
 
-    `gaps` is (d, m) of scratch space. The bound leaves room for rounding, and is never above a
-    computed distance.
+
+@compiled
+def gaps(
+    low: Floats, high: Floats, first: int, last: int, mine: Floats, q: float, out: Floats
+) -> None:
+    """Write lower bounds on the l_q distance from the box mine[0], mine[1] to boxes first ... last.
+
+    The bounds leave room for rounding, and go to out[first:last]; for l_2 they are squares.
     """
-    d, m = low.shape
-    for axis in range(d):
-        for box in range(m):
-            above = low[axis, box] - highest[axis]
-            below = lowest[axis] - high[axis, box]
-            gaps[axis, box] = max(above, below, 0.0)
-    norm = p if p <= 2.0 and p == np.floor(p) else np.inf  # l_inf is below every l_p, and cheap
-    reduced_distances(gaps, m, np.zeros(d), norm, out)
-    for box in range(m):
+    for box in range(first, last):
+        out[box] = 0.0
+    for axis in range(len(low)):
+        lowest, highest = mine[0, axis], mine[1, axis]
+        lows, highs = low[axis], high[axis]
+        if q == 2.0:
+            for box in range(first, last):
+                gap = max(lows[box] - highest, lowest - highs[box], 0.0)
+                out[box] += gap * gap
+        elif q == 1.0:
+            for box in range(first, last):
+                out[box] += max(lows[box] - highest, lowest - highs[box], 0.0)
+        else:
+            for box in range(first, last):
+                out[box] = max(out[box], lows[box] - highest, lowest - highs[box])
+    for box in range(first, last):
         out[box] *= 1.0 - 1e-12
 
 
+Scratch = tuple[Singles, Singles, Singles, Singles, Shorts, Shorts, Shorts]
+
+
 @compiled
-def reduced_gap(low: Floats, high: Floats, box: int, point: Floats, p: float) -> float:
-    """Return a lower bound on the reduced distance from a point to one box."""
-    total = 0.0
-    for axis in range(len(point)):
-        gap = max(low[axis, box] - point[axis], point[axis] - high[axis, box], 0.0)
-        if p == 2.0:
-            total += gap * gap
-        elif p == 1.0:
-            total += gap
+def scratch_for(d: int) -> Scratch:
+    """Return the space that `near_pairs` needs; the last two arrays receive its pairs."""
+    return (
+        np.empty(d * CAPACITY, np.float32),  # points of a leaf, relative to another leaf
+        np.empty(CAPACITY, np.float32),  # their distance to its box
+        np.empty(CAPACITY, np.float32),  # the largest distance that matters
+        np.empty(ROWS * CAPACITY, np.float32),  # distances of a few points to all in the leaf
+        np.empty(CAPACITY + ROWS, np.int32),  # slots that are near enough to the box
+        np.empty(CAPACITY * CAPACITY, np.int32),
+        np.empty(CAPACITY * CAPACITY, np.int32),
+    )
+
+
+@compiled
+def near_pairs(
+    leaf: int, other: int, leaves: Leaves, reach: Floats, q: float, scratch: Scratch
+) -> int:
+    """Find the pairs of a slot of `leaf` and a place of `other` within l_q reach; return how many.
+
+    reach[slot] < 0 leaves a slot out. All pairs within reach are there, and perhaps a few others,
+    among them places without a point.
+
+    Relative to the centre c of the other leaf, and scaled, a point a of the leaf and a point b of
+    the other become a' = a - c and b' = b - c, |b'_i| <= 1, each rounded to float32 with a relative
+    error of u = UNIT. So |a' - b'| is found up to u (|a'| + |b'| + |a' - b'|), which is at most
+    2 u (|a' - b'| + |b'|), and |b'| <= |(1 ... 1)|. Sums and squares add a relative error of up to
+    (d + 2) u. The same holds for the distance from a' to the box. Limits have four times that.
+    """
+    moved, gap, limit, block, active, slots, places = scratch
+    d, m = leaves.centre.shape[1], len(gap)  # m is CAPACITY, not unrolled
+    size = np.sqrt(np.float64(d)) if q == 2.0 else (np.float64(d) if q == 1.0 else 1.0)
+    scale = leaves.scale[other]
+    rounding = 1.0 + 4.0 * (d + 4) * UNIT
+    for slot in range(m):
+        gap[slot] = np.float32(0.0)
+        most = reach[slot] * scale * (1.0 + 8.0 * UNIT) + 8.0 * UNIT * size
+        most = most * most if q == 2.0 else most
+        limit[slot] = np.float32(most * rounding) if reach[slot] >= 0.0 else np.float32(-1.0)
+    for axis in range(d):
+        centre = leaves.centre[other, axis]
+        half = leaves.half[other, axis]
+        coordinate = leaves.points[leaf, axis]
+        along = moved[axis * CAPACITY : (axis + 1) * CAPACITY]
+        if q == 2.0:
+            for slot in range(m):
+                offset = np.float32((coordinate[slot] - centre) * scale)
+                along[slot] = offset
+                beyond = max(abs(offset) - half, np.float32(0.0))
+                gap[slot] += beyond * beyond
+        elif q == 1.0:
+            for slot in range(m):
+                offset = np.float32((coordinate[slot] - centre) * scale)
+                along[slot] = offset
+                gap[slot] += max(abs(offset) - half, np.float32(0.0))
         else:
-            total = max(total, gap)
-    return total * (1.0 - 1e-12)
+            for slot in range(m):
+                offset = np.float32((coordinate[slot] - centre) * scale)
+                along[slot] = offset
+                gap[slot] = max(gap[slot], abs(offset) - half)
+    near = 0
+    for slot in range(m):
+        active[near] = slot
+        near += gap[slot] <= limit[slot]
+    for place in range(near, near + ROWS):
+        active[place] = active[max(near - 1, 0)]
+    points = leaves.nearby[other]
+    count = 0
+    for first in range(0, near, ROWS):
+        rows = active[first : first + ROWS]
+        if q == 2.0:
+            _squares(points, moved, rows, d, m, block)
+        else:
+            _sums(points, moved, rows, d, m, q, block)
+        for row in range(min(ROWS, near - first)):
+            slot, distance = rows[row], block[row * CAPACITY : (row + 1) * CAPACITY]
+            most = limit[slot]
+            if _any_within(distance, most, m):  # rare, once the nearest leaves are done
+                for place in range(m):
+                    if distance[place] <= most:
+                        slots[count] = slot
+                        places[count] = place
+                        count += 1
+    return count
+
+
+@compiled
+def _any_within(distance: Singles, limit: float, m: int) -> bool:
+    """Return whether one of m distances is within the limit, by four vectors at a time."""
+    quarter = m // 4
+    within = 0
+    for place in range(quarter):
+        a, b = distance[place], distance[place + CAPACITY // 4]
+        c, e = distance[place + CAPACITY // 2], distance[place + 3 * CAPACITY // 4]
+        within += min(min(a, b), min(c, e)) <= limit
+    return within > 0
+
+
+@compiled_fused
+def _squares(points: Singles, moved: Singles, rows: Shorts, d: int, m: int, out: Singles) -> None:
+    """Write the squared distances from four points of `moved` to all points of a leaf.
+
+    Four points together and two axes at a time: few passes over `out`, many uses of what is loaded.
+    """
+    i, j, k, o = rows[0], rows[1], rows[2], rows[3]
+    odd = d % 2
+    if odd:
+        a, b, c, e = moved[i], moved[j], moved[k], moved[o]
+        for place in range(m):
+            x = points[place]
+            out[place] = (x - a) * (x - a)
+            out[place + CAPACITY] = (x - b) * (x - b)
+            out[place + 2 * CAPACITY] = (x - c) * (x - c)
+            out[place + 3 * CAPACITY] = (x - e) * (x - e)
+    else:
+        for place in range(ROWS * m):
+            out[place] = np.float32(0.0)
+    for axis in range(odd, d, 2):
+        here = moved[axis * CAPACITY : (axis + 2) * CAPACITY]
+        there = points[axis * CAPACITY : (axis + 2) * CAPACITY]
+        a, b, c, e = here[i], here[j], here[k], here[o]
+        a2, b2 = here[i + CAPACITY], here[j + CAPACITY]
+        c2, e2 = here[k + CAPACITY], here[o + CAPACITY]
+        for place in range(m):
+            x, y = there[place], there[place + CAPACITY]
+            out[place] += (x - a) * (x - a) + (y - a2) * (y - a2)
+            out[place + CAPACITY] += (x - b) * (x - b) + (y - b2) * (y - b2)
+            out[place + 2 * CAPACITY] += (x - c) * (x - c) + (y - c2) * (y - c2)
+            out[place + 3 * CAPACITY] += (x - e) * (x - e) + (y - e2) * (y - e2)
+
+
+@compiled
+def _sums(
+    points: Singles, moved: Singles, rows: Shorts, d: int, m: int, q: float, out: Singles
+) -> None:
+    """Write the l_1 or l_inf distances from four points of `moved` to all points of a leaf."""
+    for place in range(ROWS * m):
+        out[place] = np.float32(0.0)
+    for axis in range(d):
+        there = points[axis * CAPACITY : (axis + 1) * CAPACITY]
+        for row in range(ROWS):
+            a = moved[axis * CAPACITY + rows[row]]
+            distance = out[row * CAPACITY : (row + 1) * CAPACITY]
+            if q == 1.0:
+                for place in range(m):
+                    distance[place] += abs(there[place] - a)
+            else:
+                for place in range(m):
+                    distance[place] = max(distance[place], abs(there[place] - a))
+
+
+@compiled
+def leaves_within(leaf: int, leaves: Leaves, reach: float, q: float) -> tuple[Ints, Floats]:
+    """Return the other leaves within l_q reach of a leaf, and lower bounds on their distances.
+
+    They are roughly in the order of these bounds, which for l_2 are squares.
+    """
+    d, n_leaves = leaves.low.shape
+    mine = np.empty((2, d))
+    mine[0], mine[1] = leaves.low[:, leaf], leaves.high[:, leaf]
+    bound, group_bound = np.empty(n_leaves), np.empty(leaves.group_low.shape[1])
+    gaps(leaves.group_low, leaves.group_high, 0, len(group_bound), mine, q, group_bound)
+    limit = reach * reach if q == 2.0 else reach
+    found = np.empty(n_leaves, np.int64)
+    count = 0
+    furthest = 0.0
+    for group in range(len(group_bound)):
+        if group_bound[group] > limit:
+            continue
+        first, last = group * GROUP, min((group + 1) * GROUP, n_leaves)
+        gaps(leaves.low, leaves.high, first, last, mine, q, bound)
+        for other in range(first, last):
+            found[count] = other
+            if bound[other] <= limit and other != leaf:
+                furthest = max(furthest, bound[other])
+                count += 1
+    # by counting, which unlike sorting is linear in their number
+    step = BUCKETS / furthest if furthest > 0.0 else 0.0
+    begin = np.zeros(BUCKETS + 2, np.int64)
+    for place in range(count):
+        begin[int(bound[found[place]] * step) + 1] += 1
+    begin = np.cumsum(begin)
+    order, bounds = np.empty(count, np.int64), np.empty(count)
+    for place in range(count):
+        bucket = int(bound[found[place]] * step)
+        order[begin[bucket]], bounds[begin[bucket]] = found[place], bound[found[place]]
+        begin[bucket] += 1
+    return order, bounds

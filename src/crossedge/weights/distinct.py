@@ -23,6 +23,8 @@ def distinct(distances: Distances) -> Distinct:
     """Merge points with equal coordinates, or with equal rows in a matrix of distances."""
     n = distances.n
     if isinstance(distances, PointDistances):
+        if any(_all_differ(column) for column in distances.points.T):  # much faster than by rows
+            return Distinct(distances, np.arange(n), np.ones(n, np.int64))
         points, atom, copies = np.unique(
             distances.points, axis=0, return_inverse=True, return_counts=True
         )
@@ -34,6 +36,10 @@ def distinct(distances: Distances) -> Distinct:
         if len(kept) < n:
             return Distinct(matrix_distances(distances.matrix[np.ix_(kept, kept)]), atom, copies)
     return Distinct(distances, np.arange(n), np.ones(n, np.int64))
+
+
+def _all_differ(values: Floats) -> bool:
+    return bool((np.diff(np.sort(values)) > 0).all())
 
 
 def _first_equal_row(matrix: Floats) -> Ints:

@@ -8,19 +8,23 @@ import numpy as np
 import numpy.typing as npt
 
 from crossedge.numerics.leaves import (
+    CAPACITY,
+    GROUP,
+    Filter,
     Leaves,
     build_leaves,
-    reduced_distances,
-    reduced_gap,
-    reduced_gaps,
+    filter_of,
+    leaves_within,
+    near_pairs,
+    reach_in_filter,
+    reduced_distance,
     reduced_tie,
+    scratch_for,
 )
 from crossedge.numerics.neighbours.plain import Edges, twins
 from crossedge.runtime.compiled import compiled
 from crossedge.runtime.threads import in_threads
 from crossedge.runtime.types import Floats, Ints
-
-LEAF_CAPACITY = 64  # points
 
 
 def neighbours_of_points(points: Floats, k: int, p: float, copies: Ints) -> Edges:
@@ -28,11 +32,11 @@ def neighbours_of_points(points: Floats, k: int, p: float, copies: Ints) -> Edge
 
     The weight of an edge i, j holds for each pair of copies; i, i is for pairs of copies of i.
     """
-    leaves, tie = build_leaves(points, LEAF_CAPACITY), reduced_tie(p)
+    leaves, tie, use = build_leaves(points), reduced_tie(p), filter_of(p, points.shape[1])
     wanted = np.maximum(k + 1 - copies, 0)  # besides its own copies
     found = in_threads(
-        lambda leaf: _neighbours_of_leaf(leaf, leaves, p, tie, wanted, copies),
-        range(len(leaves.sizes)),
+        lambda leaf: _neighbours_of_leaf(leaf, leaves, use, tie, wanted, copies),
+        range(len(leaves.scale)),
     )
     i, j, weight = (np.concatenate(part) for part in zip(twins(k, copies), *found, strict=True))
     return i, j, weight
@@ -88,88 +92,138 @@ def _push(distances: Floats, ids: Ints, distance: float, identity: int) -> None:
 
 
 @compiled
-def _neighbours_of_leaf(
-    leaf: int, leaves: Leaves, p: float, tie: float, wanted: Ints, copies: Ints
-) -> Edges:
-    """Return the edges of the points of one leaf, visiting leaves by distance while they matter."""
-    d, n_leaves = leaves.low.shape
-    bound = np.empty(n_leaves)
-    lowest, highest = leaves.low[:, leaf].copy(), leaves.high[:, leaf].copy()
-    reduced_gaps(leaves.low, leaves.high, lowest, highest, p, np.empty((d, n_leaves)), bound)
-    visits = np.argsort(bound)
-    count = leaves.sizes[leaf]
-    most = 0
-    for slot in range(count):
-        most = max(most, wanted[leaves.ids[leaf, slot]])
-    most = min(most, len(copies) - 1)
-    nearest = np.full((count, most), np.inf)
-    ids = np.full((count, most), -1)
-    turned_away = np.full(count, np.inf)  # the smallest distance that found no room
-    distance = np.empty(leaves.points.shape[2])
-    point = np.empty(d)
-    for other in visits:
-        if most == 0 or bound[other] > nearest[:, 0].max() * tie:
-            break
-        for slot in range(count):
-            for axis in range(d):
-                point[axis] = leaves.points[leaf, axis, slot]
-            if reduced_gap(leaves.low, leaves.high, other, point, p) > nearest[slot, 0] * tie:
-                continue
-            reduced_distances(leaves.points[other], leaves.sizes[other], point, p, distance)
-            if other == leaf:
-                distance[slot] = np.inf  # not its own neighbour
-            least = np.inf
-            for place in range(leaves.sizes[other]):
-                least = min(least, distance[place])
-            if least >= nearest[slot, 0]:  # the usual case, once the nearest leaves are done
-                turned_away[slot] = min(turned_away[slot], least)
-                continue
-            for place in range(leaves.sizes[other]):
-                if distance[place] < nearest[slot, 0]:
+def nearest_of_leaf(
+    leaf: int, leaves: Leaves, use: Filter, tie: float, wanted: Ints, nearest: Floats, ids: Ints
+) -> Floats:
+    """Find the nearest points of those in a leaf; return the smallest distance that had no room.
+
+    `nearest` and `ids`, (CAPACITY, most), receive a heap of reduced distances for each slot, the
+    largest first. Slots with wanted[slot] == 0 are left out. What had no room is exact up to the
+    factor `tie` beyond the largest in the heap, and larger than that otherwise.
+    """
+    q, p = use.q, use.p
+    scratch = scratch_for(leaves.centre.shape[1])
+    slots, places = scratch[5], scratch[6]
+    nearest[:] = np.inf
+    ids[:] = -1
+    turned_away = np.full(CAPACITY, np.inf)
+    reach = np.where(wanted > 0, np.inf, -1.0)
+    mine = leaves.points[leaf]
+    group = leaf // GROUP
+    visits = np.empty(0, np.int64)
+    bounds = np.empty(0)
+    place_in_list = -1 - GROUP  # first the leaf itself, then the rest of its group, then all others
+    while place_in_list < len(visits):
+        if place_in_list < 0:
+            other = leaf
+            if place_in_list >= -GROUP:
+                other = group * GROUP + place_in_list + GROUP
+                if other == leaf or other >= len(leaves.scale):
+                    other = -1
+        else:
+            other = visits[place_in_list]
+            most = reach.max()
+            if other // GROUP == group or bounds[place_in_list] > (
+                most * most if q == 2.0 else most
+            ):
+                other = -1
+        place_in_list += 1
+        if other >= 0:
+            theirs = leaves.points[other]
+            for pair in range(near_pairs(leaf, other, leaves, reach, q, scratch)):
+                slot, place = slots[pair], places[pair]
+                identity = leaves.ids[other, place]
+                if identity < 0 or (other == leaf and slot == place):
+                    continue
+                distance = reduced_distance(mine, slot, theirs, place, p)
+                if distance < nearest[slot, 0]:
                     turned_away[slot] = min(turned_away[slot], nearest[slot, 0])
-                    _push(nearest[slot], ids[slot], distance[place], leaves.ids[other, place])
+                    _push(nearest[slot], ids[slot], distance, identity)
+                    reach[slot] = reach_in_filter(nearest[slot, 0] * tie, use)
                 else:
-                    turned_away[slot] = min(turned_away[slot], distance[place])
-
-    i, j, weight = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0)]
-    for slot in range(count):
-        identity = leaves.ids[leaf, slot]
-        if wanted[identity] == 0:
-            continue
-        near, reach = ids[slot], nearest[slot]
-        if turned_away[slot] <= reach[0] * tie:  # more ties than room
-            for axis in range(d):
-                point[axis] = leaves.points[leaf, axis, slot]
-            near, reach = _all_within(reach[0] * tie, point, identity, leaves, bound, p)
-        found = _share_out(identity, reach, near, wanted[identity], copies, tie)
-        i.append(found[0])
-        j.append(found[1])
-        weight.append(found[2])
-    return _join(i), _join(j), _join(weight)
+                    turned_away[slot] = min(turned_away[slot], distance)
+        if place_in_list == 0:
+            visits, bounds = leaves_within(leaf, leaves, reach.max(), q)
+    return turned_away
 
 
 @compiled
-def _all_within(
-    reach: float, point: Floats, identity: int, leaves: Leaves, bound: Floats, p: float
-) -> tuple[Ints, Floats]:
-    """Return every other point no further than `reach`, and its distance."""
-    distance = np.empty(leaves.points.shape[2])
-    ids = np.empty(leaves.sizes.sum(), np.int64)
-    distances = np.empty(len(ids))
+def _neighbours_of_leaf(
+    leaf: int, leaves: Leaves, use: Filter, tie: float, wanted: Ints, copies: Ints
+) -> Edges:
+    """Return the edges of the points of one leaf."""
+    here = np.zeros(CAPACITY, np.int64)
+    for slot in range(CAPACITY):
+        if leaves.ids[leaf, slot] >= 0:
+            here[slot] = wanted[leaves.ids[leaf, slot]]
+    most = min(here.max(), len(copies) - 1)
+    nothing = np.empty(0, np.int64)
+    if most == 0:
+        return nothing, nothing, np.empty(0)
+    nearest, ids = np.empty((CAPACITY, most)), np.empty((CAPACITY, most), np.int64)
+    turned_away = nearest_of_leaf(leaf, leaves, use, tie, here, nearest, ids)
+    reach = np.full(CAPACITY, -1.0)
+    any_crowded = False
+    for slot in range(CAPACITY):
+        if here[slot] > 0 and turned_away[slot] <= nearest[slot, 0] * tie:  # more ties than room
+            reach[slot] = nearest[slot, 0] * tie
+            any_crowded = True
+    i, j, weight = [nothing], [nothing], [np.empty(0)]
+    slots, near, lengths = nothing, nothing, np.empty(0)
+    if any_crowded:
+        slots, near, lengths = all_within(leaf, leaves, use, reach)
+    for slot in range(CAPACITY):
+        if here[slot] > 0:
+            chosen, length = ids[slot], nearest[slot]
+            if reach[slot] >= 0.0:
+                chosen, length = near[slots == slot], lengths[slots == slot]
+            found = _share_out(leaves.ids[leaf, slot], length, chosen, here[slot], copies, tie)
+            i.append(found[0])
+            j.append(found[1])
+            weight.append(found[2])
+    return joined(i), joined(j), joined(weight)
+
+
+@compiled
+def all_within(leaf: int, leaves: Leaves, use: Filter, reach: Floats) -> tuple[Ints, Ints, Floats]:
+    """Return all points within a reduced distance reach[slot] >= 0 of each slot of a leaf.
+
+    The three arrays are the slots, the points, and their reduced distances.
+    """
+    scratch = scratch_for(leaves.centre.shape[1])
+    slots, places = scratch[5], scratch[6]
+    in_filter = np.full(CAPACITY, -1.0)
+    for slot in range(CAPACITY):
+        if reach[slot] >= 0.0:
+            in_filter[slot] = reach_in_filter(reach[slot], use)
+    others = leaves_within(leaf, leaves, in_filter.max(), use.q)[0]
+    from_slot, found = np.empty(CAPACITY, np.int64), np.empty(CAPACITY, np.int64)
+    lengths = np.empty(CAPACITY)
     count = 0
-    for leaf in range(len(bound)):
-        if bound[leaf] <= reach:
-            reduced_distances(leaves.points[leaf], leaves.sizes[leaf], point, p, distance)
-            for place in range(leaves.sizes[leaf]):
-                if distance[place] <= reach and leaves.ids[leaf, place] != identity:
-                    ids[count] = leaves.ids[leaf, place]
-                    distances[count] = distance[place]
-                    count += 1
-    return ids[:count].copy(), distances[:count].copy()
+    for visit in range(-1, len(others)):
+        other = leaf if visit < 0 else others[visit]
+        pairs = near_pairs(leaf, other, leaves, in_filter, use.q, scratch)
+        if count + pairs > len(found):  # twice the room
+            more = np.empty(count + pairs, np.int64)
+            from_slot, found = np.append(from_slot, more), np.append(found, more)
+            lengths = np.append(lengths, np.empty(len(more)))
+        for pair in range(pairs):
+            slot, place = slots[pair], places[pair]
+            identity = leaves.ids[other, place]
+            if identity < 0 or (other == leaf and slot == place):
+                continue
+            distance = reduced_distance(
+                leaves.points[leaf], slot, leaves.points[other], place, use.p
+            )
+            if distance <= reach[slot]:
+                from_slot[count], found[count], lengths[count] = slot, identity, distance
+                count += 1
+    return from_slot[:count].copy(), found[:count].copy(), lengths[:count].copy()
 
 
 @compiled
-def _join(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+def joined(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Return arrays one after the other."""
     total = 0
     for part in parts:
         total += len(part)

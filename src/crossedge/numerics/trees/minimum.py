@@ -9,20 +9,19 @@ from collections.abc import Callable
 
 import numpy as np
 
-from crossedge.numerics.leaves import build_leaves, reduced_distances, reduced_gaps, reduced_tie
+from crossedge.numerics.leaves import reduced_tie
 from crossedge.numerics.tolerances import TIE
+from crossedge.numerics.trees.boruvka import arrivals_of_tree, root_of, tree_of_points
 from crossedge.numerics.trees.tied import (
     Arrivals,
     TreeEdges,
     average_over_ties,
     edges_of_tree,
+    largest_between,
     reach_of,
 )
 from crossedge.runtime.compiled import compiled
-from crossedge.runtime.threads import in_threads
 from crossedge.runtime.types import Floats, Ints
-
-LEAF_CAPACITY = 128  # points
 
 
 def spanning_tree_of_points(points: Floats, p: float, sizes: Ints) -> TreeEdges:
@@ -30,15 +29,24 @@ def spanning_tree_of_points(points: Floats, p: float, sizes: Ints) -> TreeEdges:
 
     Point i stands for sizes[i] copies; the weight of an edge i, j holds for each pair of copies.
     """
-    tie = reduced_tie(p)
-    tree = Arrivals(*_arrivals_over_leaves(*build_leaves(points, LEAF_CAPACITY), p, tie))
+    tree = tree_of_points(points, p)
     if not tree.tied:
-        return edges_of_tree(tree, sizes)
-    reach = reach_of(tree.key, tie)
-    latest_first = np.ascontiguousarray(points[tree.order[::-1]].T)
-    blocks = range(0, len(points) - 1, 256)
-    tied = in_threads(lambda first: _tied_points(latest_first, first, 256, p, *reach), blocks)
-    return average_over_ties(tree, reach.rank, np.concatenate(tied), sizes)
+        return TreeEdges(tree.i, tree.j, 1.0 / (sizes[tree.i] * sizes[tree.j]))
+    arrivals = Arrivals(*arrivals_of_tree(tree.i, tree.j, tree.length), True)
+    reach = reach_of(arrivals.key, reduced_tie(p))
+    arrival = np.empty_like(arrivals.order)
+    arrival[arrivals.order] = np.arange(len(points))
+    i, j, length = (
+        np.concatenate(part) for part in zip((tree.i, tree.j, tree.length), *tree.tied, strict=True)
+    )
+    one, other = arrival[i], arrival[j]
+    pairs, kept = np.unique(
+        np.minimum(one, other) * len(points) + np.maximum(one, other), return_index=True
+    )
+    a, b = np.divmod(pairs, len(points))
+    is_tied = length[kept] <= reach.limit[largest_between(reach.rank, a, b)]
+    tied = np.stack([a[is_tied], b[is_tied]], axis=1)
+    return average_over_ties(arrivals, reach.rank, tied, sizes)
 
 
 def spanning_tree_of_rows(row: Callable[[int], Floats], sizes: Ints) -> TreeEdges:
@@ -102,93 +110,6 @@ def _absorb_row(
 
 
 @compiled
-def _arrivals_over_leaves(
-    points: Floats, ids: Ints, sizes: Ints, low: Floats, high: Floats, p: float, tie: float
-) -> tuple[Ints, Ints, Floats, bool]:
-    """Run Prim's algorithm, skipping leaves none of whose points could come nearer to the tree.
-
-    The leaves are emptied on the way. Return order, parent, key and tied: see Arrivals in tied.py.
-    """
-    leaves, d, capacity = points.shape
-    n = sizes.sum()
-    order = np.empty(n, np.int64)
-    parent = np.empty(n, np.int64)
-    key = np.empty(n, np.float64)
-    best = np.full((leaves, capacity), np.inf)
-    nearest = np.full((leaves, capacity), -1)
-    nearest_in_leaf = np.full(leaves, np.inf)
-    furthest_in_leaf = np.full(leaves, np.inf)
-    gaps = np.empty((d, leaves))
-    bound = np.empty(leaves)
-    distance = np.empty(capacity)
-    point = np.empty(d)
-    ties = 0
-    leaf = 0
-    slot = 0
-    for step in range(n):
-        arrived = ids[leaf, slot]
-        order[step] = arrived
-        parent[step] = nearest[leaf, slot]
-        key[step] = best[leaf, slot]
-        # the last point of the leaf takes the slot of the point that has arrived
-        last = sizes[leaf] - 1
-        sizes[leaf] = last
-        for axis in range(d):
-            point[axis] = points[leaf, axis, slot]
-            points[leaf, axis, slot] = points[leaf, axis, last]
-        ids[leaf, slot] = ids[leaf, last]
-        best[leaf, slot] = best[leaf, last]
-        nearest[leaf, slot] = nearest[leaf, last]
-        smallest = np.inf
-        for other in range(last):
-            smallest = min(smallest, best[leaf, other])
-        nearest_in_leaf[leaf] = smallest
-        if last == 0:
-            furthest_in_leaf[leaf] = -1.0
-
-        reduced_gaps(low, high, point, point, p, gaps, bound)
-        chosen = -1
-        least = np.inf
-        for leaf in range(leaves):
-            if bound[leaf] <= furthest_in_leaf[leaf] * tie:
-                count = sizes[leaf]
-                best_here = best[leaf]
-                nearest_here = nearest[leaf]
-                reduced_distances(points[leaf], count, point, p, distance)
-                near = 0
-                for other in range(count):
-                    near += distance[other] <= best_here[other] * tie
-                if near > 0:  # rare: usually no point of the leaf comes nearer
-                    smallest = np.inf
-                    largest = -1.0
-                    for other in range(count):
-                        new = distance[other]
-                        old = best_here[other]
-                        ties += (old < np.inf) & (new * tie >= old) & (new <= old * tie)
-                        if new < old:
-                            best_here[other] = new
-                            nearest_here[other] = arrived
-                        smallest = min(smallest, best_here[other])
-                        largest = max(largest, best_here[other])
-                    nearest_in_leaf[leaf] = smallest
-                    furthest_in_leaf[leaf] = largest
-            here = nearest_in_leaf[leaf]
-            if here < np.inf:
-                ties += (chosen >= 0) & (here <= least * tie) & (here * tie >= least)
-                if here < least:
-                    least = here
-                    chosen = leaf
-        leaf = chosen
-        candidates = 0
-        for other in range(sizes[leaf]):
-            candidates += best[leaf, other] <= least * tie
-            if best[leaf, other] == least:
-                slot = other
-        ties += candidates > 1
-    return order, parent, key, ties > 0
-
-
-@compiled
 def _tied_in_row(distance: Floats, a: int, rank: Ints, limit: Floats) -> Ints:
     """Return (pairs, 2): a, and each later arrival as near as the longest tree edge on the path.
 
@@ -204,40 +125,6 @@ def _tied_in_row(distance: Floats, a: int, rank: Ints, limit: Floats) -> Ints:
             found[count, 1] = b
             count += 1
     return found[:count].copy()
-
-
-@compiled
-def _tied_points(
-    latest_first: Floats, first: int, count: int, p: float, rank: Ints, limit: Floats
-) -> Ints:
-    """Return the same for `count` arrivals from `first` on; (d, n) points, latest arrival first."""
-    n = latest_first.shape[1]
-    backward = np.empty(n)
-    distance = np.empty(n)
-    pieces = [np.empty((0, 2), np.int64)]
-    total = 0
-    for a in range(first, min(first + count, n - 1)):
-        point = latest_first[:, n - 1 - a].copy()
-        reduced_distances(latest_first, n - 1 - a, point, p, backward)
-        for b in range(a + 1, n):
-            distance[b] = backward[n - 1 - b]
-        pieces.append(_tied_in_row(distance, a, rank, limit))
-        total += len(pieces[-1])
-    pairs = np.empty((total, 2), np.int64)
-    filled = 0
-    for piece in pieces:
-        pairs[filled : filled + len(piece)] = piece
-        filled += len(piece)
-    return pairs
-
-
-@compiled
-def root_of(parent: Ints, vertex: int) -> int:
-    """Return the root of a vertex in a forest of parents, halving its path on the way."""
-    while parent[vertex] != vertex:
-        parent[vertex] = parent[parent[vertex]]
-        vertex = parent[vertex]
-    return vertex
 
 
 @compiled

@@ -15,7 +15,7 @@ import numpy as np
 
 from crossedge.numerics.labellings.packed import next_random, random_state
 from crossedge.numerics.trees.banded_star_mesh import BandedMesh, Bands
-from crossedge.numerics.trees.minimum import root_of
+from crossedge.numerics.trees.boruvka import root_of
 from crossedge.runtime.compiled import compiled
 from crossedge.runtime.types import Floats, Ints, Words
 

@@ -82,7 +82,7 @@ def average_over_ties(tree: Arrivals, rank: Ints, tied: Ints, sizes: Ints) -> Tr
     resistance between its ends (Kirchhoff).
     """
     a, b = tied.T
-    edge_rank = _largest_between(rank, a, b)
+    edge_rank = largest_between(rank, a, b)
     by_rank = np.argsort(edge_rank, kind="stable")
     a, b, edge_rank = a[by_rank], b[by_rank], edge_rank[by_rank]
     if len(rank) <= SMALL:
@@ -113,7 +113,7 @@ def _resistances(a: Ints, b: Ints, conductance: Floats) -> Floats:
     return eliminate(*network).edge_resistance
 
 
-def _largest_between(rank: Ints, a: Ints, b: Ints) -> Ints:
+def largest_between(rank: Ints, a: Ints, b: Ints) -> Ints:
     """Return max(rank[a+1 ... b]) for every pair, by a table of maxima over runs of 2^level."""
     table = [rank]
     while 2 ** len(table) <= len(rank):
