@@ -143,5 +143,9 @@ class TwoSampleResult:
                 + (f"  (log {self.log_pvalue:.4g})" if self.log_pvalue < LOG_LEAST else ""),
             ]
             + ([f"  carried by {lead.weights.name}, {lead.statistic}"] if lead else [])
-            + ([f"  left out   at most {self.left_out:.2g} of the weight"] if self.left_out else [])
+            + (
+                [f"  left out   at most {self.left_out:.2g} of the weight"]
+                if 0 < self.left_out < 1
+                else []
+            )
         )

@@ -244,3 +244,18 @@ def test_candidate_pairs_need_no_matrix():
 def test_skewness_does_not_go_with_candidate_pairs(statistic, standardize):
     with pytest.raises(ValueError, match="leave out neighbours"):
         ce.TwoSampleLoss(ce.NearestNeighbours(1, 0.2, neighbours=4), statistic, standardize)
+
+
+def test_gradients_of_sparse_trees():
+    x, y = (torch.randn(n, 3, dtype=torch.float64, requires_grad=True) for n in (12, 9))
+    scale = torch.tensor(0.4, dtype=torch.float64, requires_grad=True)
+
+    def loss(x, y, scale):
+        return ce.TwoSampleLoss(ce.SpanningTree(scale, neighbours=4))(x, y)
+
+    assert torch.autograd.gradcheck(loss, (x, y, scale))
+    one, other = (
+        torch.autograd.grad(ce.TwoSampleLoss(ce.SpanningTree(0.4, neighbours=k))(x, y), x)[0]
+        for k in (None, 20)
+    )
+    torch.testing.assert_close(one, other, rtol=1e-8, atol=1e-10)

@@ -83,3 +83,61 @@ def test_result_says_what_is_left_out():
 def test_bad_neighbours(arguments, message):
     with pytest.raises((TypeError, ValueError), match=message):
         ce.NearestNeighbours(*arguments)
+
+
+@pytest.mark.parametrize("points", [POINTS, TWINS], ids=["distinct", "twins"])
+@pytest.mark.parametrize("temperature", [1e-6, 0.05, 0.5, (0.1, 5.0)])
+def test_tree_of_all_pairs_is_the_complete_one(points, temperature):
+    distances = point_distances(points, 2.0)
+    found = ce.SpanningTree(temperature, neighbours=100).pairs(distances)
+    complete = ce.SpanningTree(temperature)(distance_matrix(distances))
+    np.testing.assert_allclose(found.dense(), complete, atol=1e-10)
+    assert found.left_out == 0
+
+
+@pytest.mark.parametrize("temperature", [0.002, 0.02, 0.1])
+@pytest.mark.parametrize("neighbours", [3, 12, 30])
+def test_left_out_of_a_tree_is_a_bound(temperature, neighbours):
+    points = TWINS.copy()
+    points[0] = 20.0  # far from all others
+    distances = point_distances(points, 2.0)
+    found = ce.SpanningTree(temperature, neighbours).pairs(distances)
+    complete = ce.SpanningTree(temperature)(distance_matrix(distances))
+    complete[found.i, found.j] = complete[found.j, found.i] = 0.0
+    assert complete.sum() / 2 / (len(points) - 1) <= found.left_out + 1e-12
+
+
+def test_left_out_of_a_cold_tree_is_little():
+    found = ce.SpanningTree(0.01, neighbours=20).pairs(point_distances(POINTS, 2.0))
+    assert 0 < found.left_out < 1e-3
+
+
+def test_far_clusters_are_joined():
+    points = np.concatenate([POINTS, POINTS + 1e6])
+    found = ce.SpanningTree(0.3, neighbours=5).pairs(point_distances(points, 2.0))
+    assert found.total == pytest.approx(len(points) - 1)
+    between = (found.i < 60) & (found.j >= 60)
+    assert found.weight[between].sum() == pytest.approx(1)
+
+
+def test_accuracy_of_a_tree():
+    points = np.random.default_rng(2).normal(size=(600, 3))
+    distances = point_distances(points, 2.0)
+    exact = ce.SpanningTree(0.2, neighbours=8).pairs(distances)
+    found = ce.SpanningTree(0.2, neighbours=8, accuracy=0.1).pairs(distances)
+    error = found.weight / exact.weight - 1
+    assert 0 < np.sqrt((error**2).mean()) < 0.15
+    assert found.total == pytest.approx(599, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((0.5, None, 0.1), "no meaning without neighbours"),
+        ((0.5, 5, 0.0), "not between"),
+        ((0.5, 5, "high"), "not a real number"),
+    ],
+)
+def test_bad_accuracy(arguments, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        ce.SpanningTree(*arguments)

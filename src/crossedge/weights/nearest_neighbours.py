@@ -39,6 +39,11 @@ class NearestNeighbours(GraphWeights):
         probability that j is a neighbour of i plus the probability that i is a neighbour of j, and
         W is differentiable. For several temperatures, W is the mean of their weights. "median" is
         the median distance, which derivatives treat as a constant.
+    neighbours : int, optional
+        Restrict a smoothed graph to pairs of which one is among so many nearest neighbours of the
+        other: each point chooses from these only. Memory then grows like n and not n^2, and the
+        result says how much weight is left out at most. "median" is then the median length of these
+        pairs.
 
     Raises
     ------

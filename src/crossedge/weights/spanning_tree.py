@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 
@@ -13,10 +14,15 @@ from crossedge.numerics.smoothed import Recipe, tree_recipe
 from crossedge.numerics.trees.tied import spanning_tree_of_matrix
 from crossedge.runtime.randomness import random_key
 from crossedge.runtime.types import Array, Floats, Ints
+from crossedge.weights.candidates import Candidates, candidates_of
 from crossedge.weights.distinct import distinct
 from crossedge.weights.edge_list import EdgeList
 from crossedge.weights.graphs import GraphWeights
 from crossedge.weights.scales import Scale
+from crossedge.weights.sparse import SparseTree
+
+MOST_EXACT_POINTS = 3000  # with `neighbours`; beyond, elimination takes more than a few seconds
+USUAL_ACCURACY = 0.05  # of random projections for more points
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,15 @@ class SpanningTree(GraphWeights):
         that is drawn with probability proportional to exp(-length / temperature) [2]_, and W is
         differentiable. For several temperatures, W is the mean of their weights. "median" is the
         median distance, which derivatives treat as a constant.
+    neighbours : int, optional
+        Restrict a smoothed tree to the edges between each point and so many of its nearest
+        neighbours, joined with the minimum spanning tree. Memory then grows like n and not n^2, and
+        the result says how much weight is left out at most. "median" is then the median length of
+        these edges.
+    accuracy : float, optional
+        The relative standard error of the weights of a tree with `neighbours`, by random
+        projections [3]_. By default weights are exact up to 3,000 points, and have an accuracy of
+        0.05 above.
 
     Raises
     ------
@@ -53,6 +68,8 @@ class SpanningTree(GraphWeights):
        Smirnov two-sample tests", Annals of Statistics, 1979.
     .. [2] J. Djolonga and A. Krause, "Learning implicit generative models using differentiable
        graph tests", 2017.
+    .. [3] D. Spielman and N. Srivastava, "Graph sparsification by effective resistances", SIAM
+       Journal on Computing, 2011.
 
     Examples
     --------
@@ -67,6 +84,32 @@ class SpanningTree(GraphWeights):
     """
 
     temperature: Scale = 0.0
+    neighbours: int | None = None
+    accuracy: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.accuracy is None:
+            return
+        if isinstance(self.accuracy, bool) or not isinstance(self.accuracy, Real):
+            raise TypeError(f"accuracy={self.accuracy!r} is not a real number: give one, as 0.05")
+        if not 1e-3 <= self.accuracy <= 0.5:
+            raise ValueError(f"accuracy={self.accuracy} is not between 0.001 and 0.5: give 0.05")
+        if self.neighbours is None:
+            raise ValueError("accuracy has no meaning without neighbours: give both")
+
+    def candidates(self, distances: Distances) -> Candidates:
+        from crossedge.weights.nearest_neighbours import NearestNeighbours
+
+        most = min(self.neighbours or distances.n, distances.n - 1)
+        near = NearestNeighbours(most).classical_edges(distances)
+        tree = self.classical_edges(distances)
+        i, j = np.append(near.i, tree.i), np.append(near.j, tree.j)
+        return candidates_of(EdgeList.from_pairs(near.atom, i, j, np.ones(len(i))), distances)
+
+    def sparse_model(self, pairs: Candidates, temperature: float) -> SparseTree:
+        many = self.accuracy is None and pairs.n > MOST_EXACT_POINTS
+        return SparseTree(pairs, temperature, USUAL_ACCURACY if many else self.accuracy)
 
     @property
     def name(self) -> str:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from crossedge.runtime.types import Floats
 from crossedge.weights.candidates import Candidates
+
+if TYPE_CHECKING:
+    from crossedge.numerics.trees.sparse_marginals import SparseMarginals
 
 
 class SparseModel(Protocol):
@@ -83,3 +86,42 @@ class SparseNeighbours:
     def _of_pairs(self, entries: Floats) -> Floats:
         """Return the sum of both directions of each pair."""
         return np.bincount(self.pairs.table[1], entries, len(self.pairs.i)).astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class SparseTree:
+    """The smoothed spanning tree of candidate pairs, which must join all points."""
+
+    pairs: Candidates
+    temperature: float
+    accuracy: float | None  # the relative standard error of random projections; None if exact
+
+    @cached_property
+    def solved(self) -> SparseMarginals:
+        """The marginals, with what their gradient needs."""
+        from crossedge.numerics.trees.sparse_marginals import sparse_tree_marginals
+
+        pairs = self.pairs
+        return sparse_tree_marginals(
+            pairs.n, pairs.i, pairs.j, pairs.length, self.temperature, self.accuracy
+        )
+
+    @property
+    def weight(self) -> Floats:
+        """The probability of each pair to be an edge of the tree."""
+        return self.solved.mu
+
+    def pull_back(self, gradient: Floats) -> Floats:
+        """Return the gradient in the lengths, given that in the weights."""
+        return self.solved.pull_back(gradient)
+
+    def left_out(self, neighbours: int) -> float:
+        """Return a bound on the share of the weight that the complete graph has on other pairs."""
+        from crossedge.numerics.trees.left_out import left_out_of_tree
+
+        (start, pair), pairs = self.pairs.table, self.pairs
+        if 2 * len(pairs.i) == pairs.n * (pairs.n - 1):
+            return 0.0
+        row, length = np.repeat(np.arange(pairs.n), np.diff(start)), pairs.length[pair]
+        reach = length[np.lexsort((length, row))][start[:-1] + neighbours - 1]
+        return left_out_of_tree(pairs.i, pairs.j, pairs.length, reach, self.temperature)
