@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
-from sparse_graphs import neighbour_graph
 
 from crossedge.numerics.trees import streamed
 from crossedge.numerics.trees.marginals import tree_marginals
+from sparse_graphs import neighbour_graph
 
 
 @pytest.mark.parametrize("d", [2, 10])
@@ -14,9 +14,7 @@ from crossedge.numerics.trees.marginals import tree_marginals
 def test_potentials_give_the_marginals_of_all_pairs(d, warmth, monkeypatch):
     products = []
     original = streamed._product
-    monkeypatch.setattr(
-        streamed, "_product", lambda *given: products.append(1) or original(*given)
-    )
+    monkeypatch.setattr(streamed, "_product", lambda *given: products.append(1) or original(*given))
     n, probes = 300, 256
     points = np.random.default_rng(d).normal(size=(n, d))
     i, j, _ = neighbour_graph(points)

@@ -12,6 +12,8 @@ pairs: the best guess that needs no more than the sums.
 
 from __future__ import annotations
 
+from math import sqrt
+
 import numpy as np
 
 from crossedge.numerics.trees.conjugate_gradients import COLUMNS, PATIENCE, apply_factor
@@ -63,7 +65,7 @@ def streamed_tree_potentials(
 
     in_threads(of_rows, range(0, n, BLOCK))
     factor = _factor(points, temperature, i, j, total, seed)
-    return _solve(points, temperature, factor, sources, tolerance) / np.sqrt(probes)
+    return _solve(points, temperature, factor, sources, tolerance) / sqrt(probes)
 
 
 def _conductances(points: Floats, temperature: float, first: int) -> Floats:
@@ -72,7 +74,8 @@ def _conductances(points: Floats, temperature: float, first: int) -> Floats:
 
     w: Floats = cdist(points[first : first + BLOCK], points)
     w *= -1.0 / temperature
-    return np.exp(w, out=w)
+    np.exp(w, out=w)
+    return w
 
 
 def _factor(
