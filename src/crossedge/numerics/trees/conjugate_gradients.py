@@ -87,7 +87,7 @@ def _step(
 
     `before` has the value of r' M^-1 r from the step before, or 0 in the first step.
     """
-    _apply_factor(order, first, near, share, total, r, z)
+    apply_factor(order, first, near, share, total, r, z)
     n = len(r)
     error, curvature, step = np.zeros(COLUMNS), np.zeros(COLUMNS), np.zeros(COLUMNS)
     for i in range(n):
@@ -121,7 +121,7 @@ def _step(
 
 
 @compiled_fused
-def _apply_factor(
+def apply_factor(
     order: Ints, first: Ints, near: Ints, share: Floats, total: Floats, r: Floats, z: Floats
 ) -> None:
     """Write M^-1 r to z: what flows into a vertex passes on to its neighbours, and back."""

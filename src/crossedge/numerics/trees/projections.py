@@ -28,6 +28,7 @@ since Pi_ee = mu_e is known. J 1 = 0, so a mean can be taken off g, which makes 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from math import ceil
 
 import numpy as np
@@ -41,7 +42,7 @@ from crossedge.runtime.threads import in_threads
 from crossedge.runtime.types import Floats, Ints
 
 Signs = npt.NDArray[np.uint8]  # (edges,): a bit for each column
-MOST_SUMS = 1 << 25  # numbers in the sums of all chunks of probes together
+MOST_SUMS = 1 << 26  # numbers in the sums of all chunks of probes together: half a gigabyte
 MOST_CHUNKS = 64
 PRIOR_PROBES = 32  # the weight of the normal law in estimates of variances
 LEAST_SPREAD = 1e-5  # mu (1 - mu) below which moments are not told apart
@@ -83,7 +84,7 @@ class Projector:
                 _add_moments(self.i, self.j, self.root, self._solve(signs, ones), signs, sums)
             return sums
 
-        sums = np.sum(in_threads(chunk, self._chunks()), axis=0)
+        sums: Floats = reduce(np.add, in_threads(chunk, self._chunks()))
         moments = np.ascontiguousarray((sums / self.probes).T)
         mu = _likeliest(moments[0], moments[1])
         return mu, self._variance(mu, *moments)
@@ -116,8 +117,8 @@ class Projector:
                 _add_products(self.i, self.j, self.root, mu, g, y, z, signs, sums)
             return sums
 
-        sums = np.sum(in_threads(chunk, self._chunks()), axis=0)
-        return np.asarray(v * g - sums / self.probes)
+        sums: Floats = reduce(np.add, in_threads(chunk, self._chunks()))
+        return v * g - sums / self.probes
 
     def _solve(self, signs: Signs, factor: Floats) -> Floats:
         """Return the potentials L^+ B' W^1/2 (g q), a column for each probe."""
