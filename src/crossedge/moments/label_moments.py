@@ -27,10 +27,11 @@ from crossedge.moments.edges import second_sums_of_edges, third_sums_of_edges
 from crossedge.moments.fourth import fourth_moment
 from crossedge.moments.label_products import mean_label_product
 from crossedge.moments.low_rank import LowRankSums
+from crossedge.moments.streamed import StreamedSums
 from crossedge.numerics.row_effects import without_row_effects
 from crossedge.runtime.arrays import fixed, is_tensor, namespace
 from crossedge.runtime.types import Array
-from crossedge.weights import EdgeList, LowRankWeights, PairWeights
+from crossedge.weights import EdgeList, LowRankWeights, PairWeights, StreamedWeights
 
 MOST_FOR_FOURTH = 4000  # points; beyond, the matrix product of the fourth moment takes too long
 # Relative rounding error of a sum of squares and of the total m, in units of the last place: less
@@ -87,11 +88,17 @@ class LabelMoments:
         return LowRankSums(cast(LowRankWeights, self.weights))
 
     @cached_property
+    def _streamed(self) -> StreamedSums:
+        return StreamedSums(cast(StreamedWeights, self.weights))
+
+    @cached_property
     def _second(self) -> SecondSums:
         if isinstance(self.weights, EdgeList):
             return second_sums_of_edges(self.weights)
         if isinstance(self.weights, LowRankWeights):
             return self._low_rank.second()
+        if isinstance(self.weights, StreamedWeights):
+            return self._streamed.second()
         return second_sums(self.weights.matrix, self.centred)
 
     @cached_property
@@ -102,6 +109,8 @@ class LabelMoments:
             return third_sums_of_edges(self.weights, nearly=self.nearly)
         if isinstance(self.weights, LowRankWeights):
             return self._low_rank.third()
+        if isinstance(self.weights, StreamedWeights):
+            return self._streamed.third()
         return third_sums(self.centred, nearly=self.nearly)
 
     @property

@@ -18,7 +18,7 @@ from crossedge.runtime.threads import in_threads, one_blas_thread
 from crossedge.runtime.types import Floats, Labels, Words
 from crossedge.statistics import Statistic, WithinSums
 from crossedge.statistics.mean_discrepancies import mmd_deviation
-from crossedge.weights import EdgeList, LowRankWeights, PairWeights
+from crossedge.weights import EdgeList, LowRankWeights, PairWeights, StreamedWeights
 
 MOST_ENUMERATED = 10_000_000  # labellings; if there are more, they are sampled
 FEW_POINTS = 300  # up to this many points, products are too small for a second thread
@@ -30,6 +30,7 @@ FEW_LABELLINGS, FEW_LABELS = 20_000, 32_000_000
 # Up to this many points, and n^2 times labellings, the within-sums of a graph are a product of
 # matrices, which takes 0.05 s on two cores. Beyond these, compiled loops count the edges.
 MATRIX_POINTS, MATRIX_WORK = 1024, 2_700_000_000
+STREAMED_LABELS = 1 << 26  # labels for one pass over weights in blocks: half a gigabyte
 POINTS_AT_ONCE = 4096  # whose features are added to a sum by one product of matrices
 
 
@@ -152,6 +153,8 @@ def relabel(
     weights: PairWeights, labellings: Labellings, blocks: range, studentized: bool = False
 ) -> WithinSums:
     """Return the within-sums of these blocks of labellings."""
+    if isinstance(weights, StreamedWeights):
+        return _stream(weights, labellings, blocks)
     many = weights.n > MATRIX_POINTS or weights.n**2 * labellings.count > MATRIX_WORK
     if isinstance(weights, EdgeList) and many and not studentized:
         edges = weights
@@ -203,6 +206,12 @@ def observe(
         matrix, labels = weights.dense(), in_x[:, None].astype(np.uint8)
         (found,) = _multiply(weights, matrix, matrix.sum(1), labels, True)
         return WithinSums(*(part[0] for part in found if part is not None))
+    if isinstance(weights, StreamedWeights):
+        z = in_x[:, None].astype(np.float64)
+        inside = float(weights.inside(z)[0])
+        return WithinSums(
+            np.float64(inside), np.float64(weights.total - weights.degree @ z[:, 0] + inside)
+        )
     if isinstance(weights, LowRankWeights):
         table = np.column_stack([weights.features, weights.squares, weights.degree])
         found = _add_features(weights, table, in_x[:, None].astype(np.uint8))
@@ -216,6 +225,25 @@ def observe(
     pairs[weights.i == weights.j] /= 2
     within, degrees = float(weights.weight @ pairs), float(weights.degree @ counts)
     return WithinSums(np.float64(within), np.float64(weights.total - degrees + within))
+
+
+def _stream(weights: StreamedWeights, labellings: Labellings, blocks: range) -> WithinSums:
+    """Return the within-sums, for as many labellings at a time as there is room for.
+
+    Every pass computes all of W anew, and serves all labellings that it is given.
+    """
+    x: list[Floats] = []
+    degrees: list[Floats] = []
+    at_once = max(STREAMED_LABELS // (weights.n * labellings.lanes), 1)
+    for start in range(blocks.start, blocks.stop, at_once):
+        checkpoint()
+        some = range(start, min(start + at_once, blocks.stop))
+        z = np.concatenate([labellings.labels(index) for index in some], axis=1)
+        labels = z.astype(np.float64)
+        x.append(weights.inside(labels))
+        degrees.append(weights.degree @ labels)
+    inside = np.concatenate(x)
+    return WithinSums(inside, weights.total - np.concatenate(degrees) + inside)
 
 
 def _multiply(

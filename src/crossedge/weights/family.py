@@ -15,8 +15,9 @@ from crossedge.runtime.types import Array
 from crossedge.weights.dense import DenseWeights
 from crossedge.weights.edge_list import EdgeList
 from crossedge.weights.low_rank import LowRankWeights
+from crossedge.weights.streamed import StreamedWeights
 
-PairWeights = EdgeList | DenseWeights | LowRankWeights
+PairWeights = EdgeList | DenseWeights | LowRankWeights | StreamedWeights
 
 
 class Weights(ABC):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 
 import numpy as np
@@ -17,12 +17,15 @@ from crossedge.runtime.types import Array, Floats, Ints
 from crossedge.weights.candidates import Candidates, candidates_of
 from crossedge.weights.distinct import distinct
 from crossedge.weights.edge_list import EdgeList
+from crossedge.weights.family import PairWeights
 from crossedge.weights.graphs import GraphWeights
-from crossedge.weights.scales import Scale
+from crossedge.weights.scales import Scale, scale_values
 from crossedge.weights.sparse import SparseTree
+from crossedge.weights.streamed import StreamedWeights
 
 MOST_EXACT_POINTS = 3000  # with `neighbours`; beyond, elimination takes more than a few seconds
 USUAL_ACCURACY = 0.05  # of random projections for more points
+GUIDING_NEIGHBOURS = 8  # of each point, in the graph that guides the solver for all pairs
 
 
 @dataclass(frozen=True)
@@ -46,9 +49,10 @@ class SpanningTree(GraphWeights):
         the result says how much weight is left out at most. "median" is then the median length of
         these edges.
     accuracy : float, optional
-        The relative standard error of the weights of a tree with `neighbours`, by random
-        projections [3]_. By default weights are exact up to 3,000 points, and have an accuracy of
-        0.05 above.
+        The relative standard error of weights by random projections [3]_, for one temperature. With
+        `neighbours`, weights are exact by default up to 3,000 points, and have an accuracy of 0.05
+        above. Without, the tree of all pairs is computed in blocks of rows, with memory for
+        2 n / accuracy^2 numbers and no matrix; p-values are by permutation or by the normal law.
 
     Raises
     ------
@@ -95,8 +99,44 @@ class SpanningTree(GraphWeights):
             raise TypeError(f"accuracy={self.accuracy!r} is not a real number: give one, as 0.05")
         if not 1e-3 <= self.accuracy <= 0.5:
             raise ValueError(f"accuracy={self.accuracy} is not between 0.001 and 0.5: give 0.05")
-        if self.neighbours is None:
-            raise ValueError("accuracy has no meaning without neighbours: give both")
+        if len(scale_values(self.temperature)) != 1 or not self.is_smooth:
+            raise ValueError("accuracy needs one temperature above 0: give a number")
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether no (n, n) matrix is needed."""
+        return super().is_sparse or self.accuracy is not None
+
+    def pairs(self, distances: Distances) -> PairWeights:
+        if self.accuracy is None or self.neighbours is not None:
+            return super().pairs(distances)
+        if not isinstance(distances, PointDistances) or distances.p != 2:
+            raise ValueError("accuracy without neighbours needs Euclidean distances of points")
+        return self._streamed(distances)
+
+    def _streamed(self, distances: PointDistances) -> StreamedWeights:
+        """Return W of all pairs by random projections, in blocks of rows.
+
+        A sparse graph serves to solve the equations faster; it does not change their solution.
+        """
+        from scipy.spatial.distance import cdist
+
+        from crossedge.numerics.trees.streamed import streamed_tree_potentials
+
+        assert self.accuracy is not None
+        (temperature,) = scale_values(self.temperature)
+        near = replace(self, neighbours=GUIDING_NEIGHBOURS).candidates(distances)
+        points = np.ldexp(distances.points, -distances.exponent)
+        probes = -(-int(2 / self.accuracy**2) // 8) * 8
+        Z = streamed_tree_potentials(points, temperature, near.i, near.j, probes)
+
+        def rows(first: int, last: int) -> Floats:
+            W: Floats = np.exp(cdist(points[first:last], points) / -temperature)
+            W *= cdist(Z[first:last], Z, "sqeuclidean")
+            np.minimum(W, 1.0, out=W)
+            return W
+
+        return StreamedWeights(distances.n, rows)
 
     def candidates(self, distances: Distances) -> Candidates:
         from crossedge.weights.nearest_neighbours import NearestNeighbours
