@@ -452,7 +452,8 @@ def leaves_within(leaf: int, leaves: Leaves, reach: float, q: float) -> tuple[In
     begin = np.zeros(BUCKETS + 2, np.int64)
     for place in range(count):
         begin[int(bound[found[place]] * step) + 1] += 1
-    begin = np.cumsum(begin)
+    for bucket in range(BUCKETS):
+        begin[bucket + 1] += begin[bucket]
     order, bounds = np.empty(count, np.int64), np.empty(count)
     for place in range(count):
         bucket = int(bound[found[place]] * step)

@@ -107,7 +107,10 @@ def nearest_of_leaf(
     nearest[:] = np.inf
     ids[:] = -1
     turned_away = np.full(CAPACITY, np.inf)
-    reach = np.where(wanted > 0, np.inf, -1.0)
+    reach = np.full(CAPACITY, -1.0)
+    for slot in range(CAPACITY):
+        if wanted[slot] > 0:
+            reach[slot] = np.inf
     mine = leaves.points[leaf]
     group = leaf // GROUP
     visits = np.empty(0, np.int64)
@@ -203,10 +206,10 @@ def all_within(leaf: int, leaves: Leaves, use: Filter, reach: Floats) -> tuple[I
     for visit in range(-1, len(others)):
         other = leaf if visit < 0 else others[visit]
         pairs = near_pairs(leaf, other, leaves, in_filter, use.q, scratch)
-        if count + pairs > len(found):  # twice the room
-            more = np.empty(count + pairs, np.int64)
-            from_slot, found = np.append(from_slot, more), np.append(found, more)
-            lengths = np.append(lengths, np.empty(len(more)))
+        if count + pairs > len(found):
+            room = 2 * (count + pairs)
+            from_slot, found = _with_room(from_slot, room), _with_room(found, room)
+            lengths = _with_room(lengths, room)
         for pair in range(pairs):
             slot, place = slots[pair], places[pair]
             identity = leaves.ids[other, place]
@@ -219,6 +222,14 @@ def all_within(leaf: int, leaves: Leaves, use: Filter, reach: Floats) -> tuple[I
                 from_slot[count], found[count], lengths[count] = slot, identity, distance
                 count += 1
     return from_slot[:count].copy(), found[:count].copy(), lengths[:count].copy()
+
+
+@compiled
+def _with_room(values: npt.NDArray[Any], room: int) -> npt.NDArray[Any]:
+    longer = np.empty(room, values.dtype)
+    for place in range(len(values)):
+        longer[place] = values[place]
+    return longer
 
 
 @compiled

@@ -140,7 +140,9 @@ def _list_neighbours(
     listed = forest.near.shape[1]
     nearest, ids = np.empty((CAPACITY, listed)), np.empty((CAPACITY, listed), np.int64)
     for leaf in chunk:
-        wanted = (leaves.ids[leaf] >= 0).astype(np.int64)
+        wanted = np.zeros(CAPACITY, np.int64)
+        for slot in range(min(CAPACITY, len(forest.target) - leaf * CAPACITY)):
+            wanted[slot] = listed
         left_out = nearest_of_leaf(leaf, leaves, use, loose, wanted, nearest, ids)
         for slot in range(CAPACITY):
             if wanted[slot]:
