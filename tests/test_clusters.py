@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from pathlib import Path
 
 import dask
 import dask.array as da
@@ -90,7 +91,7 @@ def test_folders(tmp_path):
         ((blocks(X, Y)[0], Y, ce.NearestNeighbours(1)), TypeError, "y is in memory"),
         ((*blocks(X, Y[:, :2]), ce.NearestNeighbours(1)), ValueError, r"have \[2, 3\] columns"),
         ((*blocks(X * np.nan, Y), ce.NearestNeighbours(1)), ValueError, "not finite numbers"),
-        (("nowhere", "nowhere", ce.NearestNeighbours(1)), FileNotFoundError, "no parquet files"),
+        ((*2 * [Path("nowhere")], ce.NearestNeighbours(1)), FileNotFoundError, "no parquet files"),
         ((*blocks(X[:2], Y[:2]), ce.NearestNeighbours(4)), ValueError, "k=4 is too large"),
     ],
 )

@@ -36,7 +36,9 @@ MERGED_AT_ONCE = 8  # lists of neighbours that one task joins
 
 def is_elsewhere(sample: object) -> bool:
     """Return whether a sample is a Dask array or a folder of parquet files."""
-    return isinstance(sample, str | Path) or type(sample).__module__.startswith("dask")
+    if isinstance(sample, str):
+        return sample.endswith(".parquet") or Path(sample).is_dir()
+    return isinstance(sample, Path) or type(sample).__module__.startswith("dask")
 
 
 class Near(NamedTuple):

@@ -133,7 +133,8 @@ def test_accuracy_of_a_tree():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((0.5, None, 0.1), "no meaning without neighbours"),
+        (((0.5, 1.0), None, 0.1), "needs one temperature"),
+        ((0.0, None, 0.1), "needs one temperature"),
         ((0.5, 5, 0.0), "not between"),
         ((0.5, 5, "high"), "not a real number"),
     ],
@@ -141,3 +142,39 @@ def test_accuracy_of_a_tree():
 def test_bad_accuracy(arguments, message):
     with pytest.raises((TypeError, ValueError), match=message):
         ce.SpanningTree(*arguments)
+
+
+@pytest.mark.parametrize("null", ["normal", "pearson3", "permutation"])
+def test_tree_of_all_pairs_without_a_matrix(null):
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(300, 3)), rng.normal(size=(250, 3)) + 0.1
+    given = {"null": null, "n_resamples": 199, "rng": 0}
+    exact = ce.two_sample(x, y, ce.SpanningTree(0.5), **given)
+    found = ce.two_sample(x, y, ce.SpanningTree(0.5, accuracy=0.05), **given)
+    assert found.statistic == pytest.approx(exact.statistic, rel=0.01)
+    assert found.zscore == pytest.approx(exact.zscore, abs=0.2)
+    assert found.null_std == pytest.approx(exact.null_std, rel=0.02)
+    assert found.null_skewness == pytest.approx(exact.null_skewness, abs=0.05)
+    assert np.log(found.pvalue) == pytest.approx(np.log(exact.pvalue), abs=0.5)
+
+
+def test_weights_in_blocks_of_rows():
+    """Sums, moments and labellings are those of the matrix."""
+    from crossedge.moments import LabelMoments
+    from crossedge.null.labellings import Labellings, observe, relabel
+    from crossedge.weights import DenseWeights, StreamedWeights
+
+    W = np.random.default_rng(4).random((300, 300))
+    W = np.triu(W, 1) + np.triu(W, 1).T
+    one, other = StreamedWeights(300, lambda first, last: W[first:last]), DenseWeights(W)
+    in_x = np.arange(300) < 120
+    np.testing.assert_allclose(observe(one, in_x)[:2], observe(other, in_x)[:2])
+    few = Labellings(300, 120, 99, 0)
+    for a, b in zip(
+        relabel(one, few, range(1))[:2], relabel(other, few, range(1))[:2], strict=True
+    ):
+        np.testing.assert_allclose(a, b)
+    a, b = LabelMoments(one, 120, 180), LabelMoments(other, 120, 180)
+    for form in (a.weighted, a.difference):
+        assert float(a.std(form)) == pytest.approx(float(b.std(form)))
+        assert float(a.skewness(form)) == pytest.approx(float(b.skewness(form)), abs=0.03)

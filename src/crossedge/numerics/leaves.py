@@ -111,13 +111,16 @@ def _split(points: Floats, order: Ints, first: int, last: int) -> tuple[int, int
         half = half // GROUP * GROUP
     middle = first + half * CAPACITY
     d = points.shape[1]
-    low, high = points[order[first]].copy(), points[order[first]].copy()
+    low, high = np.full(d, np.inf), np.full(d, -np.inf)
     for place in range(first, last):
         point = order[place]
         for axis in range(d):
             low[axis] = min(low[axis], points[point, axis])
             high[axis] = max(high[axis], points[point, axis])
-    widest = np.argmax(high - low)
+    widest = 0
+    for axis in range(1, d):
+        if high[axis] - low[axis] > high[widest] - low[widest]:
+            widest = axis
     keys = np.empty(last - first)
     for place in range(first, last):
         keys[place - first] = points[order[place], widest]
@@ -430,7 +433,8 @@ def leaves_within(leaf: int, leaves: Leaves, reach: float, q: float) -> tuple[In
     """
     d, n_leaves = leaves.low.shape
     mine = np.empty((2, d))
-    mine[0], mine[1] = leaves.low[:, leaf], leaves.high[:, leaf]
+    for axis in range(d):  # assigning slices would compile for seconds
+        mine[0, axis], mine[1, axis] = leaves.low[axis, leaf], leaves.high[axis, leaf]
     bound, group_bound = np.empty(n_leaves), np.empty(leaves.group_low.shape[1])
     gaps(leaves.group_low, leaves.group_high, 0, len(group_bound), mine, q, group_bound)
     limit = reach * reach if q == 2.0 else reach

@@ -33,42 +33,60 @@ def neighbours_of_points(points: Floats, k: int, p: float, copies: Ints) -> Edge
     The weight of an edge i, j holds for each pair of copies; i, i is for pairs of copies of i.
     """
     leaves, tie, use = build_leaves(points), reduced_tie(p), filter_of(p, points.shape[1])
-    wanted = np.maximum(k + 1 - copies, 0)  # besides its own copies
-    found = in_threads(
-        lambda leaf: _neighbours_of_leaf(leaf, leaves, use, tie, wanted, copies),
-        range(len(leaves.scale)),
-    )
-    i, j, weight = (np.concatenate(part) for part in zip(twins(k, copies), *found, strict=True))
+    wanted = np.append(np.maximum(k + 1 - copies, 0), 0)  # besides its own copies; id -1 wants none
+    most = min(int(wanted.max()), len(copies) - 1)
+    if most == 0:
+        return twins(k, copies)
+    wanted_of = wanted[leaves.ids]
+    nearest = np.empty((*leaves.ids.shape, most))
+    ids = np.empty(nearest.shape, np.int64)
+    turned_away = np.empty(leaves.ids.shape)
+
+    def of_leaf(leaf: int) -> None:
+        heap = nearest[leaf], ids[leaf], turned_away[leaf]
+        nearest_of_leaf(leaf, leaves, use, tie, wanted_of[leaf], *heap)
+
+    in_threads(of_leaf, range(len(leaves.ids)))
+    crowded = (wanted_of > 0) & (turned_away <= nearest[..., 0] * tie)  # more ties than room
+    plain = (wanted_of == most) & ~crowded & (copies.max() == 1)
+    i, j = np.repeat(leaves.ids[plain], most), ids[plain].reshape(-1)
+    parts = [twins(k, copies), (i, j, np.ones(len(i)))]
+    listed = (wanted_of > 0) & ~crowded & ~plain
+    if listed.any():
+        lists = np.repeat(leaves.ids[listed], most), ids[listed].ravel(), nearest[listed].ravel()
+        parts.append(_share_out(*lists, wanted, copies, tie))
+    if crowded.any():
+        reach = np.where(crowded, nearest[..., 0] * tie, -1.0)
+
+        def of_crowded(leaf: int) -> Edges:
+            slots, near, distance = all_within(leaf, leaves, use, reach[leaf])
+            return _share_out(leaves.ids[leaf][slots], near, distance, wanted, copies, tie)
+
+        parts += in_threads(of_crowded, np.flatnonzero(crowded.any(1)).tolist())
+    i, j, weight = (np.concatenate(part) for part in zip(*parts, strict=True))
     return i, j, weight
 
 
-@compiled
-def _share_out(
-    i: int, distance: Floats, candidates: Ints, wanted: int, copies: Ints, tie: float
-) -> Edges:
-    """Return the edges of i; candidates include all up to the last point wanted, and its ties."""
-    ascending = np.argsort(distance)
-    taken = 0
-    place = 0
-    while taken < wanted:
-        taken += copies[candidates[ascending[place]]]
-        place += 1
-    last = distance[ascending[place - 1]]
-    nearer, tied, count = 0, 0, 0
-    for place in ascending:
-        if distance[place] > last * tie:
-            break
-        count += 1
-        if distance[place] * tie < last:
-            nearer += copies[candidates[place]]
-        else:
-            tied += copies[candidates[place]]
-    j = candidates[ascending[:count]]
-    weight = np.ones(count)
-    for place in range(count):
-        if distance[ascending[place]] * tie >= last:
-            weight[place] = (wanted - nearer) / tied
-    return np.full(count, i), j, weight
+def _share_out(i: Ints, j: Ints, distance: Floats, wanted: Ints, copies: Ints, tie: float) -> Edges:
+    """Return the edges of points i among candidates j, given all up to the last one wanted.
+
+    With s points strictly nearer than the last one wanted and t at its distance, each of the t has
+    the same share of what is wanted besides the s.
+    """
+    order = np.lexsort((distance, i))
+    i, j, distance = i[order], j[order], distance[order]
+    first = np.flatnonzero(np.diff(i, prepend=-1))
+    row = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(i))))
+    number = np.where(np.isfinite(distance), copies[j], len(copies))
+    taken = np.cumsum(number)
+    taken -= (taken[first] - number[first])[row]
+    # the first candidate with which as many are taken as are wanted
+    is_last = (taken >= wanted[i]) & (taken - number < wanted[i])
+    last = distance[is_last][row]
+    near, nearer = distance <= last * tie, distance * tie < last
+    sums = [np.add.reduceat(np.where(some, number, 0), first)[row] for some in (nearer, near)]
+    share = (wanted[i] - sums[0]) / np.maximum(sums[1] - sums[0], 1)
+    return i[near], j[near], np.where(nearer, 1.0, share)[near]
 
 
 @compiled
@@ -93,9 +111,16 @@ def _push(distances: Floats, ids: Ints, distance: float, identity: int) -> None:
 
 @compiled
 def nearest_of_leaf(
-    leaf: int, leaves: Leaves, use: Filter, tie: float, wanted: Ints, nearest: Floats, ids: Ints
-) -> Floats:
-    """Find the nearest points of those in a leaf; return the smallest distance that had no room.
+    leaf: int,
+    leaves: Leaves,
+    use: Filter,
+    tie: float,
+    wanted: Ints,
+    nearest: Floats,
+    ids: Ints,
+    turned_away: Floats,
+) -> None:
+    """Find the nearest points of those in a leaf, and the smallest distances that had no room.
 
     `nearest` and `ids`, (CAPACITY, most), receive a heap of reduced distances for each slot, the
     largest first. Slots with wanted[slot] == 0 are left out. What had no room is exact up to the
@@ -104,13 +129,14 @@ def nearest_of_leaf(
     q, p = use.q, use.p
     scratch = scratch_for(leaves.centre.shape[1])
     slots, places = scratch[5], scratch[6]
-    nearest[:] = np.inf
-    ids[:] = -1
-    turned_away = np.full(CAPACITY, np.inf)
     reach = np.full(CAPACITY, -1.0)
     for slot in range(CAPACITY):
         if wanted[slot] > 0:
             reach[slot] = np.inf
+        turned_away[slot] = np.inf
+        for place in range(nearest.shape[1]):
+            nearest[slot, place] = np.inf
+            ids[slot, place] = -1
     mine = leaves.points[leaf]
     group = leaf // GROUP
     visits = np.empty(0, np.int64)
@@ -147,44 +173,6 @@ def nearest_of_leaf(
                     turned_away[slot] = min(turned_away[slot], distance)
         if place_in_list == 0:
             visits, bounds = leaves_within(leaf, leaves, reach.max(), q)
-    return turned_away
-
-
-@compiled
-def _neighbours_of_leaf(
-    leaf: int, leaves: Leaves, use: Filter, tie: float, wanted: Ints, copies: Ints
-) -> Edges:
-    """Return the edges of the points of one leaf."""
-    here = np.zeros(CAPACITY, np.int64)
-    for slot in range(CAPACITY):
-        if leaves.ids[leaf, slot] >= 0:
-            here[slot] = wanted[leaves.ids[leaf, slot]]
-    most = min(here.max(), len(copies) - 1)
-    nothing = np.empty(0, np.int64)
-    if most == 0:
-        return nothing, nothing, np.empty(0)
-    nearest, ids = np.empty((CAPACITY, most)), np.empty((CAPACITY, most), np.int64)
-    turned_away = nearest_of_leaf(leaf, leaves, use, tie, here, nearest, ids)
-    reach = np.full(CAPACITY, -1.0)
-    any_crowded = False
-    for slot in range(CAPACITY):
-        if here[slot] > 0 and turned_away[slot] <= nearest[slot, 0] * tie:  # more ties than room
-            reach[slot] = nearest[slot, 0] * tie
-            any_crowded = True
-    i, j, weight = [nothing], [nothing], [np.empty(0)]
-    slots, near, lengths = nothing, nothing, np.empty(0)
-    if any_crowded:
-        slots, near, lengths = all_within(leaf, leaves, use, reach)
-    for slot in range(CAPACITY):
-        if here[slot] > 0:
-            chosen, length = ids[slot], nearest[slot]
-            if reach[slot] >= 0.0:
-                chosen, length = near[slots == slot], lengths[slots == slot]
-            found = _share_out(leaves.ids[leaf, slot], length, chosen, here[slot], copies, tie)
-            i.append(found[0])
-            j.append(found[1])
-            weight.append(found[2])
-    return joined(i), joined(j), joined(weight)
 
 
 @compiled
@@ -230,17 +218,3 @@ def _with_room(values: npt.NDArray[Any], room: int) -> npt.NDArray[Any]:
     for place in range(len(values)):
         longer[place] = values[place]
     return longer
-
-
-@compiled
-def joined(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """Return arrays one after the other."""
-    total = 0
-    for part in parts:
-        total += len(part)
-    whole = np.empty(total, parts[0].dtype)
-    filled = 0
-    for part in parts:
-        whole[filled : filled + len(part)] = part
-        filled += len(part)
-    return whole

@@ -37,7 +37,7 @@ from crossedge.numerics.leaves import (
     reduced_tie,
     scratch_for,
 )
-from crossedge.numerics.neighbours.nearest import all_within, joined, nearest_of_leaf
+from crossedge.numerics.neighbours.nearest import all_within, nearest_of_leaf
 from crossedge.runtime.compiled import compiled
 from crossedge.runtime.interrupts import checkpoint
 from crossedge.runtime.threads import in_threads
@@ -139,18 +139,23 @@ def _list_neighbours(
     """Write the lists of nearest neighbours of the points of some leaves."""
     listed = forest.near.shape[1]
     nearest, ids = np.empty((CAPACITY, listed)), np.empty((CAPACITY, listed), np.int64)
+    left_out = np.empty(CAPACITY)
     for leaf in chunk:
         wanted = np.zeros(CAPACITY, np.int64)
         for slot in range(min(CAPACITY, len(forest.target) - leaf * CAPACITY)):
             wanted[slot] = listed
-        left_out = nearest_of_leaf(leaf, leaves, use, loose, wanted, nearest, ids)
+        nearest_of_leaf(leaf, leaves, use, loose, wanted, nearest, ids, left_out)
         for slot in range(CAPACITY):
             if wanted[slot]:
                 point = leaf * CAPACITY + slot
-                ascending = np.argsort(nearest[slot])
-                for place in range(listed):
-                    forest.near[point, place] = ids[slot, ascending[place]]
-                    forest.reach[point, place] = nearest[slot, ascending[place]]
+                for taken in range(listed):  # by insertion, since lists are short
+                    place = taken
+                    while place > 0 and forest.reach[point, place - 1] > nearest[slot, taken]:
+                        forest.near[point, place] = forest.near[point, place - 1]
+                        forest.reach[point, place] = forest.reach[point, place - 1]
+                        place -= 1
+                    forest.near[point, place] = ids[slot, taken]
+                    forest.reach[point, place] = nearest[slot, taken]
                 forest.left_out[point] = left_out[slot]
 
 
@@ -334,20 +339,18 @@ def _choose(forest: Forest, loose: float, largest: int) -> tuple[Ints, Floats]:
     return winner[winner >= 0], reach
 
 
-@compiled
 def _foreign_within(
     leaves: Leaves, use: Filter, reach: Floats, component: Shorts, chunk: Ints
 ) -> tuple[Ints, Ints, Floats]:
     """Return all pairs within reach of a point in some leaves and one of another component."""
-    i, j, length = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0)]
-    for leaf in chunk:
+    parts = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
+    for leaf in chunk.tolist():
         begin = leaf * CAPACITY
         slots, found, distances = all_within(leaf, leaves, use, reach[begin : begin + CAPACITY])
         foreign = component[slots + begin] != component[found]
-        i.append(slots[foreign] + begin)
-        j.append(found[foreign])
-        length.append(distances[foreign])
-    return joined(i), joined(j), joined(length)
+        parts.append((slots[foreign] + begin, found[foreign], distances[foreign]))
+    i, j, length = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return i, j, length
 
 
 @compiled
