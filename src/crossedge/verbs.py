@@ -6,15 +6,17 @@ from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any, SupportsIndex
 
+import numpy as np
+
 from crossedge.adaptive import adaptive_test
 from crossedge.clusters import cluster_test, is_elsewhere
 from crossedge.data.distances import Distance, Distances, no_distances, pooled_distances
 from crossedge.data.representations import Transform, check_transform
-from crossedge.data.samples import Samples
+from crossedge.data.samples import Samples, thinned
 from crossedge.null import Law, Permutation, null_named
 from crossedge.result import TwoSampleResult
 from crossedge.runtime.calls import run_usual
-from crossedge.runtime.randomness import Rng, check_rng
+from crossedge.runtime.randomness import Rng, check_rng, random_key
 from crossedge.single import single_test
 from crossedge.statistics import statistic_named
 from crossedge.weights import Graph, Weights
@@ -36,6 +38,7 @@ def two_sample(
     transform: Transform | None = None,
     rng: Rng = None,
     early_stopping: SupportsIndex | None = None,
+    max_points: SupportsIndex | None = None,
 ) -> TwoSampleResult:
     """Test whether two samples come from the same distribution.
 
@@ -89,6 +92,9 @@ def two_sample(
         Stop at this number of labellings that are at least as extreme as the samples. The p-value
         is then the fraction of extreme labellings [1]_, which is valid and takes little time where
         it is large. Only for random labellings.
+    max_points : int, optional
+        Take at most so many points, random ones of both samples in the same proportion, drawn by
+        `rng`. The result has the numbers of points that were taken.
 
     Returns
     -------
@@ -152,11 +158,22 @@ def two_sample(
             law = Permutation(_count(n_resamples, "n_resamples"), rng, stop)
         return run_usual(lambda: cluster_test(x, y, weights, chosen, law, distance))
 
+    most = None if max_points is None else _count(max_points, "max_points")
+    if most is not None and (most < 2 or x is None or isinstance(distance, str)):
+        raise ValueError(
+            f"max_points={most} needs points to choose from, and at least 2: give samples of points"
+        )
+
+    def thin(samples: Samples) -> Samples:
+        if most is None or len(samples.in_x) <= most:
+            return samples
+        return thinned(samples, most, np.random.default_rng(int(random_key(rng))))
+
     def run() -> TwoSampleResult:
         if x is None and isinstance(weights, Graph):
             samples, distances = no_distances(y)
         else:
-            samples, distances = pooled_distances(x, y, distance, transform)
+            samples, distances = pooled_distances(x, y, distance, transform, thin)
         return test(samples, distances, rng)
 
     return run_usual(run)

@@ -68,9 +68,16 @@ def check_norm(p: object, choices: str) -> None:
 
 
 def pooled_distances(
-    x: object, y: object, distance: Distance, transform: Transform | None = None
+    x: object,
+    y: object,
+    distance: Distance,
+    transform: Transform | None = None,
+    thin: Callable[[Samples], Samples] = lambda samples: samples,
 ) -> tuple[Samples, Distances]:
-    """Check and pool two samples, and return them with the distances between all points."""
+    """Check and pool two samples, and return them with the distances between all points.
+
+    `thin` may leave out points before anything else is done with them.
+    """
     if isinstance(distance, str):
         if distance != "precomputed":
             raise ValueError(
@@ -85,10 +92,10 @@ def pooled_distances(
         samples = pool_precomputed(x, y)
         return samples, matrix_distances(samples.values)
     if callable(distance):
-        samples = represent(pool(x, y), transform)
+        samples = represent(thin(pool(x, y)), transform)
         return samples, callable_distances(samples.values, distance, samples.as_tensors)
     check_norm(distance, "p >= 1 for l_p, a callable, or 'precomputed'")
-    samples = represent(pool(x, y), transform)
+    samples = represent(thin(pool(x, y)), transform)
     return samples, point_distances(samples.values, float(distance))
 
 

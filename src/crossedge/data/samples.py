@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import index
 from typing import Any
 
@@ -59,6 +59,20 @@ def pool(x: object, y: object) -> Samples:
     names = y_columns if x_columns is None else x_columns
     columns = None if names is None else tuple(map(str, names))
     return Samples(np.concatenate([x_points, y_points]), in_x, as_tensors, columns)
+
+
+def thinned(samples: Samples, most: int, rng: np.random.Generator) -> Samples:
+    """Return at most so many random points, with the same share of both samples."""
+    n = len(samples.in_x)
+    if n <= most:
+        return samples
+    from_x = min(max(round(most * samples.n_x / n), 1), most - 1)
+    chosen = [
+        rng.choice(np.flatnonzero(side), min(size, int(side.sum())), replace=False)
+        for side, size in ((samples.in_x, from_x), (~samples.in_x, most - from_x))
+    ]
+    kept = np.sort(np.concatenate(chosen))
+    return replace(samples, values=samples.values[kept], in_x=samples.in_x[kept])
 
 
 def pool_precomputed(x: object, y: object) -> Samples:

@@ -13,6 +13,7 @@ from crossedge.moments import LabelMoments
 from crossedge.numerics.labellings.dense import half_squares
 from crossedge.numerics.labellings.draws import LANES, draw_labels, list_labels, packed, unpacked
 from crossedge.runtime.interrupts import checkpoint
+from crossedge.runtime.progress import stage
 from crossedge.runtime.randomness import Rng, random_key
 from crossedge.runtime.threads import in_threads, one_blas_thread
 from crossedge.runtime.types import Floats, Labels, Words
@@ -181,7 +182,10 @@ def relabel(
             some = range(start, min(start + BLOCKS_AT_ONCE, blocks.stop))
             if labellings.by_numpy:  # many small steps, which threads would only slow down
                 labellings.draw(some)
-            found += in_threads(of_block, some) if weights.n > FEW_POINTS else map(of_block, some)
+            with stage("labellings"):
+                found += (
+                    in_threads(of_block, some) if weights.n > FEW_POINTS else map(of_block, some)
+                )
     x, y, deviation = zip(*chain.from_iterable(found), strict=True)
     return WithinSums(
         np.concatenate(x), np.concatenate(y), np.concatenate(deviation) if studentized else None

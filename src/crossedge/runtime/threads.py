@@ -21,6 +21,7 @@ from typing import Any, TypeVar, cast
 
 from crossedge.runtime.arrays import is_tensor
 from crossedge.runtime.interrupts import checkpoint
+from crossedge.runtime.progress import Progress
 from crossedge.runtime.types import Array
 
 Block = TypeVar("Block")
@@ -39,9 +40,19 @@ def in_threads(work: Callable[[Block], Answer], blocks: Sequence[Block]) -> list
     setting that users know. Otherwise OMP_NUM_THREADS decides, or the number of cores. A nested
     call runs in the thread that makes it.
     """
-    threads = min(_threads(), len(blocks))
-    if threads <= 1 or getattr(_here, "busy", False):
+    if getattr(_here, "busy", False):
         return [_checked(work, block) for block in blocks]
+    progress = Progress(len(blocks))
+    try:
+        return _run(work, blocks, progress)
+    finally:
+        progress.close()
+
+
+def _run(
+    work: Callable[[Block], Answer], blocks: Sequence[Block], progress: Progress
+) -> list[Answer]:
+    threads = min(_threads(), len(blocks))
     answers: dict[int, Answer] = {}
     errors: list[BaseException] = []
     todo = iter(enumerate(blocks))  # its next() is atomic
@@ -52,6 +63,7 @@ def in_threads(work: Callable[[Block], Answer], blocks: Sequence[Block]) -> list
             for place, block in todo:
                 checkpoint()
                 answers[place] = work(block)
+                progress.step()
         except BaseException as error:  # raised again in the caller's thread
             errors.append(error)
             for _ in todo:
@@ -59,7 +71,9 @@ def in_threads(work: Callable[[Block], Answer], blocks: Sequence[Block]) -> list
         finally:
             _here.busy = False
 
-    if not _in_team(drain):
+    if threads <= 1:
+        drain()
+    elif not _in_team(drain):
         _in_pool(drain, threads)
     if errors:
         raise errors[0]

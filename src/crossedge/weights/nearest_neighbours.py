@@ -11,6 +11,7 @@ from crossedge.data.distances import Distances, PointDistances, matrix_distances
 from crossedge.numerics import SMALL
 from crossedge.numerics.neighbours.plain import nearest_in_rows, softmax_weights
 from crossedge.numerics.smoothed import Recipe, neighbours_recipe
+from crossedge.runtime.progress import stage
 from crossedge.runtime.types import Array, Floats, Ints
 from crossedge.weights.candidates import Candidates, candidates_of
 from crossedge.weights.distinct import distinct
@@ -138,7 +139,8 @@ class NearestNeighbours(GraphWeights):
         if isinstance(between, PointDistances) and between.n > SMALL:
             from crossedge.numerics.neighbours.nearest import neighbours_of_points
 
-            i, j, weight = neighbours_of_points(between.points, self.k, between.p, copies)
+            with stage(f"{self.k} neighbours of {between.n:,} points"):
+                i, j, weight = neighbours_of_points(between.points, self.k, between.p, copies)
         else:
             i, j, weight = nearest_in_rows(rows_of(between), self.k, copies)
         # i == j stands for the copies of one point, which are neighbours of each other both ways

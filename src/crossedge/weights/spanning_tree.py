@@ -12,6 +12,7 @@ from crossedge.data.distances import Distances, PointDistances, distance_matrix
 from crossedge.numerics import SMALL
 from crossedge.numerics.smoothed import Recipe, tree_recipe
 from crossedge.numerics.trees.tied import spanning_tree_of_matrix
+from crossedge.runtime.progress import stage
 from crossedge.runtime.randomness import random_key
 from crossedge.runtime.types import Array, Floats, Ints
 from crossedge.weights.candidates import Candidates, candidates_of
@@ -182,7 +183,8 @@ class SpanningTree(GraphWeights):
         elif isinstance(between, PointDistances):
             from crossedge.numerics.trees.minimum import spanning_tree_of_points
 
-            tree = spanning_tree_of_points(between.points, between.p, copies)
+            with stage(f"tree of {between.n:,} points"):
+                tree = spanning_tree_of_points(between.points, between.p, copies)
         else:
             from crossedge.numerics.trees.minimum import spanning_tree_of_rows
 
