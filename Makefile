@@ -3,6 +3,7 @@
 # make slow   tests that take long, in a few minutes
 # make oldest, make newest  the tests with the oldest and the newest dependencies that are allowed
 # make bench  speed, as ratios to plain ways of doing the same
+# make bench-large  time and memory up to a million points, an hour
 # make calibration  p-values by laws against millions of permutations, two hours
 # make power  the power of all tests on many alternatives, an hour on two cores
 # make format, make clean
@@ -12,7 +13,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test slow oldest newest bench calibration power format clean
+.PHONY: demo test slow oldest newest bench bench-large calibration power format clean
 
 demo: $(READY)
 	$(BIN)/python examples/demo.py
@@ -43,6 +44,12 @@ bench: $(READY)
 	$(BIN)/python benchmarks/loss.py
 	$(BIN)/python benchmarks/learning.py
 	$(BIN)/python benchmarks/maps.py
+
+bench-large: $(READY)
+	$(BIN)/python benchmarks/large.py --plot docs/large.png
+	$(BIN)/python benchmarks/laplacian.py
+	$(BIN)/python benchmarks/growing.py
+	$(BIN)/python benchmarks/large_graphs.py
 
 calibration: $(READY)
 	$(BIN)/python benchmarks/tilted.py
