@@ -105,9 +105,12 @@ def _squares(threads: int, W: Floats, effect: Floats, out: Floats) -> None:
 def _rows_of_squares(first: int, last: int, W: Floats, effect: Floats, out: Floats) -> None:
     for i in range(first, last):
         row, own, total = W[i], effect[i], 0.0
-        for j in range(len(row)):
+        # without the pair of a point and itself, which may be larger by many orders
+        for j in range(i):
             total += (row[j] - own - effect[j]) ** 2
-        out[i] = total - (row[i] - own - effect[i]) ** 2  # there is no pair of a point and itself
+        for j in range(i + 1, len(row)):
+            total += (row[j] - own - effect[j]) ** 2
+        out[i] = total
 
 
 class Direction(NamedTuple):
