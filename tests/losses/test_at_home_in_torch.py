@@ -62,6 +62,13 @@ def test_a_batch_of_other_distances():
     torch.testing.assert_close(loss(x, y), torch.stack([loss(x, one) for one in y]))
 
 
+@pytest.mark.parametrize("distance", [1.0, torch.cdist])
+def test_vmap_of_other_distances_says_what_to_do(distance):
+    loss, x, y = ce.TwoSampleLoss(EVERY[0], distance=distance), points(6, 3), points(2, 5, 3)
+    with pytest.raises(NotImplementedError, match="vmap serves Euclidean distances only: give"):
+        torch.vmap(lambda y: loss(x, y))(y)
+
+
 def test_a_batch_of_temperatures():
     x, y, temperatures = points(6, 3), points(5, 3, seed=1), torch.tensor([0.5, 2.0]).double()
 
