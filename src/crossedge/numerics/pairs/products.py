@@ -100,7 +100,7 @@ def _rows_of_distances(
         for j in range(len(row)):
             both = own + norms[j]
             squared = both - 2.0 * row[j]
-            close |= squared <= CLOSE * both or both <= least
+            close |= (squared <= CLOSE * both) | (both <= least)
             target[j] = max(squared, 0.0)
         if close:
             for j in range(len(row)):
@@ -181,7 +181,7 @@ def _rows_of_split(
         close = False
         for j in range(len(source)):
             both = norms[i] + norms[j]
-            near = d[j] * d[j] <= CLOSE * both or both <= least
+            near = (d[j] * d[j] <= CLOSE * both) | (both <= least)
             close |= near and j != i
             value = 0.0 if near else source[j]
             target[j] = value
