@@ -125,6 +125,58 @@ def test_columns_of_frames_have_names(frames):
     assert found.importance.argmax() == 0
 
 
+@pytest.mark.parametrize("shift", [1e6, 1e9])
+def test_columns_far_from_0_are_standardised_before_they_are_rounded(shift):
+    x, y = samples(change=True)
+    given = {"steps": 5, "n_resamples": 99, "rng": 0}
+    near, far = ce.learn_map(x, y, **given), ce.learn_map(x + shift, y + shift, **given)
+    assert far.pvalue == near.pvalue < 0.05
+    np.testing.assert_allclose(far.importance, near.importance, rtol=0.01)
+    np.testing.assert_allclose(np.abs(far.projection), np.abs(near.projection), atol=0.01)
+
+
+@pytest.mark.parametrize("unit", [1e-290, 1e290])
+def test_columns_of_any_size_are_standardised(unit):
+    given = {"steps": 2, "folds": 1, "n_resamples": 99, "rng": 0}
+    x, y = samples(change=True)
+    found = ce.learn_map(x * unit, y * unit, **given)
+    assert found.pvalue == ce.learn_map(x, y, **given).pvalue < 0.05
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        Returns(lambda z: torch.nn.functional.normalize(z, dim=0)),
+        torch.nn.BatchNorm1d(6, track_running_stats=False),
+    ],
+)
+def test_a_module_that_normalises_its_batch_sees_no_labels(module):
+    pvalues = []
+    for seed in range(20):
+        x, y = samples(seed, n=40)
+        found = ce.learn_map(x, y[:10], module, folds=1, steps=1, n_resamples=19, rng=seed)
+        pvalues.append(found.pvalue)
+    assert np.mean(np.array(pvalues) <= 0.05) < 0.3
+    seen = []
+    watched = Returns(lambda z: seen.append(len(z)) or z)
+    ce.learn_map(*samples(n=20), watched, folds=1, steps=1, n_resamples=9, rng=0)
+    assert seen == [25, 25, 25, 50]  # the first look, a step, the test, the picture
+
+
+def test_half_precision_can_be_learned():
+    module = torch.nn.Linear(6, 2, dtype=torch.bfloat16)
+    found = ce.learn_map(*samples(), module, steps=2, folds=1, n_resamples=9, rng=0)
+    assert 0 < found.pvalue <= 1
+    assert next(found.module.parameters()).dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize("weights", [ce.GaussianKernel(), ce.NearestNeighbours(1, 1.0)])
+def test_a_scale_stays_in_range_whatever_the_step(weights):
+    given = {"steps": 4, "folds": 1, "n_resamples": 9, "rng": 0}
+    found = ce.learn_map(*samples(), "scale", weights=weights, step_size=1e4, **given)
+    assert 0 < found.pvalue <= 1
+
+
 def test_equal_seeds_give_equal_answers():
     one, two = (ce.learn_map(*samples(), steps=3, n_resamples=19, rng=5) for _ in range(2))
     assert one.pvalue == two.pvalue
@@ -151,6 +203,7 @@ def test_a_module_that_draws_does_so_by_rng_and_leaves_the_global_state():
         ({"module": "linear"}, "module is of type str"),
         ({"module": "scale", "weights": ce.EnergyKernel()}, "no temperature or bandwidth"),
         ({"weights": ce.SpanningTree()}, "weights has temperature 0"),
+        ({"module": "scale", "weights": ce.NearestNeighbours(1)}, "'scale' begins there and needs"),
         ({"weights": "tree"}, "weights is of type str"),
         ({"statistic": "crass"}, "statistic='crass' is unknown"),
         ({"module": torch.nn.Tanh()}, "module Tanh has no parameters that learn"),

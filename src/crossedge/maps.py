@@ -19,13 +19,14 @@ from crossedge.runtime.interrupts import checkpoint, run_interruptibly
 from crossedge.runtime.randomness import Rng, random_key
 from crossedge.runtime.types import Bools, Floats
 from crossedge.verbs import two_sample
-from crossedge.weights import NearestNeighbours, Weights
+from crossedge.weights import GraphWeights, NearestNeighbours, Weights
 from crossedge.weights.scales import median_distances, scale_values, show_scale
 
 # The default temperature, over the median distance of the training points: neighbours matter, and
 # the gradient still sees many of them.
 NEAR = 0.15
 POINTS_PER_ENTRY = 1.0  # a full matrix is learned if there are so many training points per entry
+LARGEST_LOG_SCALE = 50.0  # of a temperature or bandwidth of standardised columns
 FEWEST = 8  # points in a sample: two folds of four
 
 
@@ -146,10 +147,12 @@ def learn_map(
         (n_x, d) and (n_y, d) points, as in `two_sample`.
     module : torch.nn.Module, "scale" or None, optional
         The map to learn, which is not changed: each fold begins with a copy of it. It receives
-        columns that are standardised on the points that it learns from. By default a linear map
+        columns that are standardised on the points that it learns from, in float64, and then
+        rounded to the type of its parameters. It receives both samples in one call, and must not
+        depend on the order of the points. By default a linear map
         that begins with the identity: a full matrix if there are as many points to learn from as it
         has entries, otherwise one positive weight for each column. "scale" learns only the
-        temperature or bandwidth of the weights.
+        temperature or bandwidth of the weights, beginning with the given one.
     weights : Weights, optional
         Smoothed weights of the loss that is maximised. By default one nearest neighbour, at a
         temperature of 0.15 median distances. A temperature or bandwidth that is a tensor with a
@@ -229,6 +232,10 @@ def learn_map(
     if isinstance(step_size, bool) or not (isinstance(step_size, Real) and 0 < step_size < np.inf):
         raise ValueError(f"step_size={step_size!r} is not supported: give a number above 0")
     if weights is not None:
+        if module == "scale" and _is_cold(weights):
+            raise ValueError(
+                f"{weights!r} has temperature 0: module='scale' begins there and needs one above 0"
+            )
         weights = check_settings(weights, statistic, True).weights  # without a scale that learns
         if module == "scale" and not scale_name(weights):
             raise ValueError(f"{weights!r} has no temperature or bandwidth that could be learned")
@@ -268,6 +275,10 @@ def learn_map(
         return run_interruptibly(work)
 
 
+def _is_cold(weights: object) -> bool:
+    return isinstance(weights, GraphWeights) and 0 in scale_values(weights.temperature)
+
+
 def _half(in_x: Bools, source: np.random.Generator) -> Bools:
     """Return a random half of each sample."""
     chosen = np.zeros(len(in_x), np.bool_)
@@ -277,18 +288,21 @@ def _half(in_x: Bools, source: np.random.Generator) -> Bools:
 
 
 class _Standardized(torch.nn.Module):
-    """A module on standardised columns."""
+    """A module on columns that are standardised in float64 and then rounded to its own type."""
 
-    def __init__(self, module: torch.nn.Module, points: torch.Tensor) -> None:
+    def __init__(self, module: torch.nn.Module, points: torch.Tensor, dtype: torch.dtype) -> None:
         super().__init__()
-        spread = points.std(0)
-        self.register_buffer("mean", points.mean(0))
+        largest = points.abs().amax(0)
+        unit = torch.where(largest > 0, largest, 1.0)  # no square leaves the range
+        spread = (points / unit).std(0) * unit
+        self.register_buffer("mean", (points / unit).mean(0) * unit)
         self.register_buffer("spread", torch.where(spread > 0, spread, 1.0))
-        self.module = module
+        self.module, self.dtype = module, dtype
 
     def forward(self, points: torch.Tensor) -> torch.Tensor:
         """Standardise by the points of the first half, and apply the module."""
-        mapped: torch.Tensor = self.module((points - self.mean) / self.spread)  # type: ignore[operator]
+        standardized = ((points - self.mean) / self.spread).to(self.dtype)  # type: ignore[operator]
+        mapped: torch.Tensor = self.module(standardized)
         return mapped
 
 
@@ -317,12 +331,11 @@ class _Task:
     def fold(self, steps: int, step_size: float, n_resamples: int, seed: int) -> Fold:
         """Learn, and test on the other half."""
         own = self.learned_from
-        dtype = self._dtype()
-        x, y = (torch.as_tensor(self.points[own & side], dtype=dtype) for side in self._sides())
-        module = _Standardized(self._start(len(x) + len(y)), torch.cat([x, y]))
+        points, sizes = self._pooled(own)
+        module = _Standardized(self._start(len(points)), points, self._dtype())
         with torch.no_grad():
-            mapped = module(torch.cat([x, y]))
-            _check_mapped(mapped, len(x) + len(y))
+            mapped = module(points)
+            _check_mapped(mapped, len(points))
             mapped = mapped.double()
             (median,) = median_distances(torch.cdist(mapped, mapped))
         weights = self.weights or NearestNeighbours(1, NEAR * (median or 1.0))
@@ -330,23 +343,29 @@ class _Task:
         if statistic is None:
             statistic = "weighted" if weights.default_statistic == "cross" else "mmd_ratio"
         if self.module == "scale":
-            learned = self._learn_scale(module, weights, statistic, x, y, median, steps, step_size)
+            x, y = module(points).split(sizes)
+            learned = self._learn_scale(weights, statistic, x, y, median, steps, step_size)
             given: dict[str, Any] = {"weights": learned, "statistic": statistic}
         else:
             loss = TwoSampleLoss(weights, statistic)
-            _climb(lambda: loss(module(x), module(y)), module.parameters(), steps, step_size)
+            _climb(
+                lambda: loss(*module(points).split(sizes)), module.parameters(), steps, step_size
+            )
             learned, given = None, {}
         module.eval()
+        points, sizes = self._pooled(~own)
         with torch.no_grad():
-            held_out = [
-                module(torch.as_tensor(self.points[~own & side], dtype=dtype)).numpy()
-                for side in self._sides()
-            ]
+            held_out = [side.double().numpy() for side in module(points).split(sizes)]
         result = two_sample(*held_out, n_resamples=n_resamples, rng=seed, **given)
         return Fold(module, learned, result)
 
-    def _sides(self) -> tuple[Bools, Bools]:
-        return self.in_x, ~self.in_x
+    def _pooled(self, chosen: Bools) -> tuple[torch.Tensor, list[int]]:
+        """Return chosen points of both samples, x first, and the sizes of these.
+
+        The module sees them in one call: what it takes from its batch must not depend on labels.
+        """
+        sides = [self.points[chosen & side] for side in (self.in_x, ~self.in_x)]
+        return torch.from_numpy(np.concatenate(sides)), [len(side) for side in sides]
 
     def _dtype(self) -> torch.dtype:
         if isinstance(self.module, torch.nn.Module):
@@ -370,7 +389,6 @@ class _Task:
 
     def _learn_scale(
         self,
-        module: torch.nn.Module,
         weights: Weights,
         statistic: str,
         x: torch.Tensor,
@@ -382,15 +400,17 @@ class _Task:
         name: Any = scale_name(weights)
         start = scale_values(getattr(weights, name)) or (median or 1.0,)
         log_scale = torch.tensor(start, dtype=torch.float64).log().requires_grad_()
-        x, y = module(x), module(y)
+
+        def scale() -> torch.Tensor:
+            return log_scale.clamp(-LARGEST_LOG_SCALE, LARGEST_LOG_SCALE).exp()
 
         def loss() -> torch.Tensor:
-            moved: Any = replace(weights, **{name: log_scale.exp()})  # type: ignore[type-var]
+            moved: Any = replace(weights, **{name: scale()})  # type: ignore[type-var]
             value: torch.Tensor = TwoSampleLoss(moved, statistic)(x, y)
             return value
 
         _climb(loss, [log_scale], steps, step_size)
-        values = tuple(log_scale.detach().exp().tolist())
+        values = tuple(scale().detach().tolist())
         found: Weights = replace(  # type: ignore[type-var]
             weights, **{name: values[0] if len(values) == 1 else values}
         )
@@ -410,7 +430,7 @@ def _climb(loss: Callable[[], torch.Tensor], parameters: Any, steps: int, step_s
 def _picture(module: torch.nn.Module, points: Floats) -> tuple[Floats, Floats]:
     """Return the importance of the columns, and two principal coordinates of the mapped points."""
     spread = module.get_buffer("spread")
-    given = torch.as_tensor(points, dtype=spread.dtype).requires_grad_()
+    given = torch.tensor(points, dtype=torch.float64, requires_grad=True)
     with torch.enable_grad():
         mapped = module(given)
         if mapped.requires_grad:

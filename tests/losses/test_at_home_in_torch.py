@@ -62,6 +62,13 @@ def test_a_batch_of_other_distances():
     torch.testing.assert_close(loss(x, y), torch.stack([loss(x, one) for one in y]))
 
 
+@pytest.mark.parametrize("distance", [1.0, torch.cdist])
+def test_vmap_of_other_distances_says_what_to_do(distance):
+    loss, x, y = ce.TwoSampleLoss(EVERY[0], distance=distance), points(6, 3), points(2, 5, 3)
+    with pytest.raises(NotImplementedError, match="vmap serves Euclidean distances only: give"):
+        torch.vmap(lambda y: loss(x, y))(y)
+
+
 def test_a_batch_of_temperatures():
     x, y, temperatures = points(6, 3), points(5, 3, seed=1), torch.tensor([0.5, 2.0]).double()
 
@@ -92,6 +99,57 @@ class TestSecondDerivatives:
         assert torch.autograd.gradgradcheck(
             lambda t, y: ce.TwoSampleLoss(ce.NearestNeighbours(2, t))(x, y), (t, y)
         )
+
+    @pytest.mark.parametrize("weights", [ce.NearestNeighbours(2, 0.7), ce.GaussianKernel(1.5)])
+    def test_every_way_to_ask_for_them(self, weights):
+        loss, x, y = ce.TwoSampleLoss(weights), points(5, 3), points(4, 3, seed=1)
+
+        def of_y(y):
+            return loss(x, y)
+
+        expected = torch.autograd.functional.hessian(of_y, y)
+        direction = points(4, 3, seed=2)
+        leaf = y.clone().requires_grad_()
+        (slope,) = torch.autograd.grad(of_y(leaf), leaf, create_graph=True)
+        identity = torch.eye(12, dtype=torch.float64).reshape(12, 4, 3)
+        (rows,) = torch.autograd.grad(slope, leaf, identity, is_grads_batched=True)
+        for found in (
+            rows.reshape(expected.shape),
+            torch.autograd.functional.hessian(of_y, y, vectorize=True),
+            torch.func.jacrev(torch.func.grad(of_y))(y),
+            torch.vmap(torch.func.jacrev(torch.func.grad(of_y)))(y[None])[0],
+        ):
+            torch.testing.assert_close(found, expected)
+        times = (expected * direction).sum((2, 3))
+        for product in (torch.autograd.functional.hvp, torch.autograd.functional.vhp):
+            torch.testing.assert_close(product(of_y, y, direction)[1], times)
+
+    def test_a_batch_of_temperatures(self):
+        x, y, t = points(5, 3), points(4, 3, seed=1), torch.tensor([0.5, 2.0]).double()
+        loss = ce.TwoSampleLoss(ce.NearestNeighbours(1, torch.nn.Parameter(t[0])))
+
+        def of_t(t):
+            return torch.func.functional_call(loss, {"scale": t}, (x, y))
+
+        second = torch.func.grad(torch.func.grad(of_t))
+        expected = torch.stack([torch.autograd.functional.hessian(of_t, one) for one in t])
+        torch.testing.assert_close(torch.stack([second(one) for one in t]), expected)
+        torch.testing.assert_close(torch.vmap(second)(t), expected)
+
+    @pytest.mark.parametrize("scale", [0.7, (0.5, 2.0)])
+    def test_of_a_batch_with_a_temperature_that_learns(self, scale):
+        x, y = points(2, 1, 4, 2).requires_grad_(), points(3, 5, 2, seed=1).requires_grad_()
+        scale = torch.tensor(scale, dtype=torch.float64, requires_grad=True)
+        assert torch.autograd.gradgradcheck(
+            lambda t, x, y: ce.TwoSampleLoss(ce.GaussianKernel(t))(x, y), (scale, x, y)
+        )
+
+    def test_there_are_no_third_ones(self):
+        loss, x, y = ce.TwoSampleLoss(EVERY[0]), points(5, 3), points(4, 3, seed=1).requires_grad_()
+        (slope,) = torch.autograd.grad(loss(x, y), y, create_graph=True)
+        (second,) = torch.autograd.grad((slope**2).sum(), y, create_graph=True)
+        with pytest.raises(NotImplementedError, match="no third derivatives"):
+            second.sum().backward()
 
     @pytest.mark.parametrize(
         "loss",
@@ -150,10 +208,64 @@ print("compiled")
 """
 
 
+EVERY_STATISTIC_COMPILED = """
+from itertools import product
+
+import torch
+import crossedge as ce
+
+generator = torch.Generator().manual_seed(0)
+x, y = torch.randn(2, 12, 2, generator=generator, dtype=torch.float64)
+y = (y + 1).requires_grad_()
+losses = []
+for statistic, standardize in product(
+    ("cross", "weighted", "generalized", "max", "fisher", "mmd", "mmd_ratio"),
+    (True, False, "normal", "pearson3"),
+):
+    try:
+        losses.append(ce.TwoSampleLoss(ce.NearestNeighbours(1, 0.7), statistic, standardize))
+    except ValueError:  # a statistic without this law
+        continue
+families = ce.NearestNeighbours(1, 1.0), ce.NearestNeighbours(3, 1.0), ce.SpanningTree(1.0)
+losses += [ce.TwoSampleLoss(weights, "max") for weights in (*families, ce.EnergyKernel())]
+for scale in (torch.tensor(0.7), torch.tensor([0.7, 2.0])):
+    for family in (ce.SpanningTree, ce.GaussianKernel, lambda t: ce.NearestNeighbours(1, t)):
+        losses.append(ce.TwoSampleLoss(family(torch.nn.Parameter(scale.clone()))))
+losses.append(ce.TwoSampleLoss(ce.NearestNeighbours(1, 0.7), "max", distance=1.0))
+for loss in losses:
+    leaves = [y, *loss.parameters()]
+    eager = torch.autograd.grad(loss(x, y), leaves)
+    compiled = torch.compile(loss, backend=%r, fullgraph=True)
+    for ours, theirs in zip(torch.autograd.grad(compiled(x, y), leaves), eager, strict=True):
+        torch.testing.assert_close(ours, theirs, msg=str(loss))
+        assert theirs.abs().max() > 0, loss
+    torch._dynamo.reset()
+print("compiled")
+"""
+SECOND_DERIVATIVES_COMPILED = """
+import torch
+import crossedge as ce
+
+generator = torch.Generator().manual_seed(0)
+x, y = torch.randn(2, 5, 2, generator=generator, dtype=torch.float64)
+loss = ce.TwoSampleLoss(ce.NearestNeighbours(1, 0.7))
+try:
+    torch.compile(torch.func.jacrev(torch.func.grad(loss)), backend=%r)(x, y)
+except RuntimeError as error:
+    assert "does not currently support double backward" in str(error), error
+    print("compiled")
+"""
+
+
 @pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])
-def test_torch_compile_makes_one_graph(backend):
+@pytest.mark.parametrize(
+    "program",
+    [COMPILED, EVERY_STATISTIC_COMPILED, SECOND_DERIVATIVES_COMPILED],
+    ids=["one graph", "every statistic", "second derivatives are refused"],
+)
+def test_torch_compile(backend, program):
     """In a process of its own, where nothing was compiled before."""
-    command = [sys.executable, "-W", "ignore", "-c", COMPILED % backend]
+    command = [sys.executable, "-W", "ignore", "-c", program % backend]
     found = subprocess.run(command, capture_output=True, text=True, timeout=500)
     assert found.stdout.strip() == "compiled", found.stderr
 

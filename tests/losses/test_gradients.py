@@ -8,7 +8,7 @@ import crossedge as ce
 from crossedge.losses.in_torch import loss_in_torch
 from crossedge.losses.points import MANY_COLUMNS, DirectPoints, ProductPoints, scaled_points
 from crossedge.moments import LabelMoments
-from crossedge.statistics import WithinSums
+from crossedge.statistics import STATISTICS, WithinSums
 from crossedge.statistics.mean_discrepancies import mmd_deviation
 from crossedge.weights import DenseWeights
 
@@ -259,3 +259,72 @@ def test_gradients_of_sparse_trees():
         for k in (None, 20)
     )
     torch.testing.assert_close(one, other, rtol=1e-8, atol=1e-10)
+
+
+class TestExtremes:
+    @pytest.mark.parametrize("temperature", [1e4, 1e7, 1e9, 1e11])
+    @pytest.mark.parametrize("learns", [False, True])
+    def test_high_temperatures_lose_few_digits(self, temperature, learns):
+        """W is nearly constant: it is compared with W less that constant, of the same z-score."""
+        x, y = (one.detach() for one in points(3, 5, 4))
+        D = torch.cdist(torch.cat([x, y]), torch.cat([x, y])).numpy()
+        n = len(D)
+        less = np.expm1(-D / temperature)  # 0 on the diagonal
+        own = less.sum(1, keepdims=True)
+        chosen = (less - own / (n - 1)) / (n - 1 + own)
+        np.fill_diagonal(chosen, 0.0)
+        W = chosen + chosen.T
+        moments = LabelMoments(DenseWeights(W), 5, 4)
+        form = STATISTICS["cross"].form(moments)
+        expected = -moments.zscore(W[:5, :5].sum() / 2, W[5:, 5:].sum() / 2, form)
+        scale = torch.tensor(temperature, dtype=torch.float64, requires_grad=learns)
+        found = ce.TwoSampleLoss(ce.NearestNeighbours(1, scale))(x, y)
+        assert found.item() == pytest.approx(expected, rel=1e-14 * temperature + 1e-9)
+
+    @pytest.mark.parametrize("d", [2, MANY_COLUMNS])
+    @pytest.mark.parametrize("scale", [1e-150, 1e-10, 1.0])
+    @pytest.mark.parametrize(
+        "family",
+        [
+            ce.GaussianKernel,
+            ce.LaplaceKernel,
+            ce.InverseMultiquadricKernel,
+            lambda t: ce.NearestNeighbours(3, t),
+            ce.SpanningTree,
+        ],
+    )
+    def test_scales_that_vanish_beside_the_distances(self, family, scale, d):
+        x, y = ((1e300 * one).detach().requires_grad_() for one in points(d, 5, 4))
+        y.data[0] = x.data[0]
+        leaf = torch.tensor(scale, dtype=torch.float64, requires_grad=True)
+        for given in (scale, leaf):
+            loss = ce.TwoSampleLoss(family(given))(x, y)
+            leaves = (x, y, leaf) if given is leaf else (x, y)
+            assert loss.isfinite()
+            assert all(one.isfinite().all() for one in torch.autograd.grad(loss, leaves))
+
+    @pytest.mark.parametrize(("dtype", "far"), [(torch.float32, 1e25), (torch.float64, 1e200)])
+    @pytest.mark.parametrize("weights", [ce.NearestNeighbours(1, 7.0), ce.GaussianKernel(7.0)])
+    def test_outliers_on_both_sides_leave_the_others_alone(self, weights, dtype, far):
+        """Their products with each other vanish in the unit of the outliers."""
+        loss, found = ce.TwoSampleLoss(weights, "cross"), []
+        for d in (MANY_COLUMNS, MANY_COLUMNS - 1):  # a product of matrices, and differences
+            pooled = torch.randn(9, MANY_COLUMNS, generator=torch.Generator().manual_seed(0))
+            pooled = pooled.to(dtype)
+            pooled[0], pooled[1], pooled[:, -1] = far, -far, 0.0
+            pooled = pooled[:, :d].contiguous().requires_grad_()
+            value = loss(pooled[:5], pooled[5:])
+            value.backward()
+            found.append((value.detach(), pooled.grad[:, : MANY_COLUMNS - 1]))
+        for ours, theirs in zip(*found, strict=True):
+            torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-6)
+
+
+def test_what_candidate_pairs_cannot_do():
+    x, y = torch.randn(12, 3, requires_grad=True), torch.randn(9, 3)
+    loss = ce.TwoSampleLoss(ce.NearestNeighbours(1, 0.5, neighbours=4))
+    (slope,) = torch.autograd.grad(loss(x, y), x, create_graph=True)
+    with pytest.raises(NotImplementedError, match="no second derivatives"):
+        slope.sum().backward()
+    with pytest.raises(ValueError, match="works on the CPU only"):
+        loss(x.detach().to("meta"), y.to("meta"))

@@ -61,6 +61,7 @@ class TwoSampleLoss(torch.nn.Module):
     from a product of matrices in the precision of the points. Other devices compute in that
     precision. Half precision becomes float32, under autocast too. Gradients need no tape and few
     (n, n) matrices. Losses of neighbours and kernels have second derivatives, trees have none.
+    None of them has third ones.
 
     A temperature or bandwidth that is a tensor with a gradient learns. A `torch.nn.Parameter` is a
     parameter of the loss.
@@ -173,6 +174,10 @@ class TwoSampleLoss(torch.nn.Module):
     def _by_distances(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         """Return the loss of one problem, by a callable distance or another norm."""
         n_x, pooled = len(x), torch.cat([x, y])
+        if not torch.compiler.is_compiling() and torch._C._functorch.is_batchedtensor(pooled):
+            raise NotImplementedError(
+                "vmap serves Euclidean distances only: give the loss batches, (..., n, d) points"
+            )
         if callable(self.distance):
             distances = self.distance(pooled, pooled)
             _check_returned(distances, len(pooled))

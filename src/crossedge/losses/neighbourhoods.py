@@ -22,6 +22,8 @@ from crossedge.weights.dense import LEAST_IN_RANGE, MOST_IN_RANGE
 from crossedge.weights.kernels import BandwidthKernel
 from crossedge.weights.scales import median_distances
 
+LEAST_BANDWIDTH = 1e-150  # of scaled distances: one over its square is finite
+
 
 class Neighbourhood(Protocol):
     """W over `unit`, its sums, and the way back."""
@@ -48,7 +50,8 @@ def levels_of(weights: Weights, points: Points, given: Sequence[float]) -> list[
     if not scale_name(weights):
         return []
     if not isinstance(getattr(weights, scale_name(weights)), str):
-        return [value * points.scale for value in given]
+        least = LEAST_BANDWIDTH if isinstance(weights, BandwidthKernel) else 0.0
+        return [max(value * points.scale, least) for value in given]
     (median,) = median_distances(points.distances)
     return [median or 1.0] if isinstance(weights, BandwidthKernel) else [median]
 
@@ -88,6 +91,8 @@ class Graph:
         if self.learns:  # W depends on d / t alone
             pairs = zip(found, self.levels, strict=True)
             slopes = [-float((one * self.distances).sum()) / level for one, level in pairs]
+            # so far below the distances that their ratio leaves the range, W is constant
+            slopes = [slope if math.isfinite(slope) else 0.0 for slope in slopes]
         return sum(found[1:], found[0]), slopes
 
     def to_spread(self, gradient: Floats, rows: slice) -> tuple[Floats, list[float]]:

@@ -124,7 +124,7 @@ def _in_weights(
     if has_closed_form(settings):
         value, slopes = closed_form(settings, sums, n_x, n_y, thirds)
     else:
-        value, slopes = loss_by_tape(settings, sums, thirds, n_x, n_y)
+        value, slopes = loss_by_tape(settings, sums, thirds, n_x, n_y, gradient=wants.any)
     return value, thirds.gradient(slopes, n_x) if wants.any else None
 
 

@@ -1,13 +1,14 @@
 """The loss as an operation of torch: autograd, batches, transforms and compilers.
 
 The compiled loops find the loss and its gradient in one go. So the operation returns both, and its
-derivative is a product of the gradient that is already there with a number. A second derivative is
-the derivative of these gradients; it is computed anew by `in_torch`.
+derivative is a product of the gradient that is already there with a number. The derivative of these
+gradients in a direction v is a product H v with the second derivatives H of the loss. It is an
+operation of its own, which is computed anew by `in_torch`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -17,8 +18,9 @@ import torch
 from crossedge.losses.in_torch import loss_in_torch, of_distances
 from crossedge.losses.on_arrays import Found, Wants, loss_of_distances, loss_of_points
 from crossedge.losses.settings import Settings
+from crossedge.losses.sparse import is_sparse
 from crossedge.runtime.headroom import check_room
-from crossedge.runtime.interrupts import run_interruptibly
+from crossedge.runtime.interrupts import run_in_thread, run_interruptibly
 from crossedge.weights import SpanningTree
 from crossedge.weights.scales import check_positive
 
@@ -115,16 +117,25 @@ def _of_scale(
     return torch.as_tensor(values, dtype=scale.dtype).reshape((*batch, *scale.shape))
 
 
+def _with_tape(function: Callable[..., Tensors]) -> Callable[..., Tensors]:
+    """Run a function in a thread of its own, where torch records tapes.
+
+    Torch calls an operator with autograd switched off, for which `enable_grad` is no remedy. Some
+    losses need a tape on the way (see `taped`).
+    """
+    return lambda *given: run_in_thread(lambda: function(*given))
+
+
 _points_op: Any = torch.library.custom_op(
     "crossedge::loss_of_points",
-    _points,
+    _with_tape(_points),
     mutates_args=(),
     schema="(Tensor x, Tensor y, Tensor? scale, str text, bool[] wants)"
     " -> (Tensor, Tensor, Tensor, Tensor)",
 )
 _distances_op: Any = torch.library.custom_op(
     "crossedge::loss_of_distances",
-    _distances,
+    _with_tape(_distances),
     mutates_args=(),
     schema="(Tensor distances, Tensor? scale, int n_x, str text, bool[] wants)"
     " -> (Tensor, Tensor, Tensor)",
@@ -182,21 +193,14 @@ class LossOfPoints(torch.autograd.Function):
             own = LossOfPoints.apply(x, y, scale, ctx.text, needs)[1:]  # type: ignore[no-untyped-call]
         out = _chain(gradient, own, needs, x.ndim - 2)
         if not torch.compiler.is_compiling() and any(one is not None for one in along):
-            second = _second_derivative(ctx.settings, (x, y, scale), along)
-            out = [_sum(one, more) for one, more in zip(out, second, strict=True)]
+            out = _add_second(out, ctx.settings, None, (x, y, scale), along)
         return *out, None, None
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *given: Any) -> tuple[Any, tuple[Any, ...]]:
         """Move the batch to the front, where points have batches anyway."""
         *tensors, text, wants = given
-
-        def in_front(one: Any, dim: int | None) -> Any:
-            if one is None:
-                return None
-            return one.expand(info.batch_size, *one.shape) if dim is None else one.movedim(dim, 0)
-
-        x, y, scale = (in_front(*one) for one in zip(tensors, in_dims[:3], strict=True))
+        x, y, scale = _in_front(info.batch_size, in_dims[:3], tensors)
         call: Any = LossOfPoints.apply
         if in_dims[2] is None:
             out = call(x, y, tensors[2], text, wants)
@@ -234,8 +238,7 @@ class LossOfDistances(torch.autograd.Function):
             own = LossOfDistances.apply(*given)[1:]  # type: ignore[no-untyped-call]
         out = _chain(gradient, own, needs, 0)
         if not torch.compiler.is_compiling() and any(one is not None for one in along):
-            second = _second_derivative(ctx.settings, (distances, scale), along, ctx.n_x)
-            out = [_sum(one, more) for one, more in zip(out, second, strict=True)]
+            out = _add_second(out, ctx.settings, ctx.n_x, (distances, scale), along)
         return *out, None, None, None
 
 
@@ -258,56 +261,154 @@ def _chain(
     return out
 
 
-def _sum(one: torch.Tensor | None, other: torch.Tensor | None) -> torch.Tensor | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return one + other
+def _in_front(size: int, dims: Sequence[int | None], given: Sequence[Any]) -> list[Any]:
+    """Return tensors with the dimension of a batch in front; None where there is none."""
+    return [
+        [None] * size
+        if one is None
+        else one.expand((size, *one.shape))
+        if dim is None
+        else one.movedim(dim, 0)
+        for one, dim in zip(given, dims, strict=True)
+    ]
+
+
+def _add_second(
+    out: list[torch.Tensor | None],
+    settings: Settings,
+    n_x: int | None,
+    given: tuple[Any, ...],
+    along: tuple[Any, ...],
+) -> list[torch.Tensor | None]:
+    """Add the second derivatives along directions; those in the scale are summed over a batch."""
+    found = SecondDerivative.of(settings, n_x, given, along)
+    total: list[torch.Tensor | None] = []
+    for one, more, like in zip(out, found, given, strict=True):
+        if like is None:
+            total.append(None)
+            continue
+        summed = more.sum(tuple(range(more.ndim - like.ndim))) if more.ndim > like.ndim else more
+        total.append(summed if one is None else one + summed)
+    return total
+
+
+class _NotAgain(torch.autograd.Function):
+    """A tensor itself, with a derivative that raises."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(given: torch.Tensor) -> torch.Tensor:
+        return given.clone()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+        """Save nothing."""
+
+    @staticmethod
+    def backward(_: Any, __: torch.Tensor) -> None:
+        raise NotImplementedError(
+            "a loss has no third derivatives: leave out create_graph=True in the second"
+        )
+
+
+class SecondDerivative(torch.autograd.Function):
+    """The product H v of the second derivatives of the loss with a direction.
+
+    H is symmetric, so the derivative of H v in v along g is H g. The derivative in the points would
+    be a third one, at which `_NotAgain` raises.
+
+    `given` are points or distances and the scale, then the directions in each of them. Every
+    problem of a batch counts as having a scale of its own.
+    """
+
+    @staticmethod
+    def of(settings: Settings, n_x: int | None, given: Any, along: Any) -> Tensors:
+        """Return H v; directions that are None or empty are 0."""
+        fixed = (None if one is None else _NotAgain.apply(one) for one in given)  # type: ignore[no-untyped-call]
+        ways = (None if one is None or not one.numel() else one for one in along)
+        found: Tensors = SecondDerivative.apply(settings, n_x, *fixed, *ways)  # type: ignore[no-untyped-call]
+        return found
+
+    @staticmethod
+    def forward(settings: Settings, n_x: int | None, *given: Any) -> Tensors:
+        half = len(given) // 2
+        return _second_derivative(settings, n_x, given[:half], given[half:])
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensors) -> None:  # noqa: ARG004
+        ctx.settings, ctx.n_x, *given = inputs
+        ctx.save_for_backward(*given[: len(given) // 2])
+        ctx.set_materialize_grads(False)
+
+    @staticmethod
+    def backward(ctx: Any, *along: Any) -> tuple[Any, ...]:
+        given = ctx.saved_tensors
+        found = SecondDerivative.of(ctx.settings, ctx.n_x, given, along)
+        needs = ctx.needs_input_grad[2 + len(given) :]
+        out = [one if needed else None for one, needed in zip(found, needs, strict=True)]
+        return None, None, *[None] * len(given), *out
+
+    @staticmethod
+    def vmap(
+        info: Any, in_dims: tuple[Any, ...], settings: Settings, n_x: int | None, *given: Any
+    ) -> tuple[Any, tuple[int, ...]]:
+        """Take one problem after the other."""
+        fronts = _in_front(info.batch_size, in_dims[2:], given)
+        call: Any = SecondDerivative.apply
+        each = [call(settings, n_x, *one) for one in zip(*fronts, strict=True)]
+        found = tuple(torch.stack(parts) for parts in zip(*each, strict=True))
+        return found, (0,) * len(found)
 
 
 def _second_derivative(
-    settings: Settings, given: tuple[Any, ...], along: tuple[Any, ...], n_x: int | None = None
-) -> list[torch.Tensor | None]:
-    """Return the derivatives of the sum of all gradients times the directions `along`."""
+    settings: Settings, n_x: int | None, given: tuple[Any, ...], along: tuple[Any, ...]
+) -> Tensors:
+    """Return H v in each of the given tensors; that of a scale which is None is empty."""
+    if is_sparse(settings):
+        raise NotImplementedError(
+            "a loss of candidate pairs has no second derivatives: leave out neighbours, or "
+            "create_graph=True"
+        )
     if isinstance(settings.weights, SpanningTree):
         raise NotImplementedError(
             "a loss of spanning trees has no second derivatives: take NearestNeighbours or a "
             "kernel, or leave out create_graph=True"
         )
+    *points, scale = given
+    batch, none = points[0].shape[:-2], points[0].new_empty(0)
+    own = none if scale is None else scale.expand((*batch, *scale.shape))
     with torch.enable_grad():
-        leaves = [None if one is None else one.detach().double().requires_grad_() for one in given]
-        points: list[Any] = leaves[:-1]
-        scale = leaves[-1]
-        if scale is None and settings.scales:
-            scale = torch.tensor(settings.scales, dtype=torch.float64)
+        leaves: list[Any] = [one.detach().double().requires_grad_() for one in (*points, own)]
+        *wide, level = leaves
+        if scale is None:
+            constants = torch.tensor(settings.scales, dtype=torch.float64)
+            level = constants.expand((*batch, *constants.shape)) if settings.scales else None
         if n_x is None:
-            loss = _batched_in_torch(settings, points[0], points[1], scale)
+            loss = _batched_in_torch(settings, wide[0], wide[1], level)
         else:
-            loss = of_distances(settings, points[0], n_x, scale)
-        wanted = [one for one in leaves if one is not None]
-        slopes = torch.autograd.grad(loss.sum(), wanted, create_graph=True, allow_unused=True)
-        pairs = iter(slopes)
-        total = torch.zeros((), dtype=torch.float64)
-        for leaf, direction in zip(leaves, along, strict=True):
-            slope = None if leaf is None else next(pairs)
-            if slope is not None and direction is not None and len(direction.reshape(-1)):
-                total = total + (slope * direction).sum()
-        if not total.requires_grad:
-            return [None] * len(given)
-        found = iter(torch.autograd.grad(total, wanted, allow_unused=True))
-    out = [None if one is None else next(found) for one in leaves]
-    return [None if one is None else one.to(like) for one, like in zip(out, given, strict=True)]
+            loss = of_distances(settings, wide[0], n_x, level)
+        slopes = torch.autograd.grad(loss.sum(), leaves, create_graph=True, materialize_grads=True)
+        # slopes that are constant are on no tape without the last term
+        slopes = tuple(slope + 0 * leaf for slope, leaf in zip(slopes, leaves, strict=True))
+    pairs = zip(along, leaves, strict=True)
+    ways = [torch.zeros_like(leaf) if way is None else way.double() for way, leaf in pairs]
+    # directions may be the batches of `is_grads_batched`, which only `grad_outputs` takes
+    found = torch.autograd.grad(slopes, leaves, ways)
+    return tuple(one.to(like) for one, like in zip(found, (*points, own), strict=True))
 
 
 def _batched_in_torch(
     settings: Settings, x: torch.Tensor, y: torch.Tensor, scale: torch.Tensor | None
 ) -> torch.Tensor:
-    """Return the losses of (..., n, d) points by torch alone."""
+    """Return the losses of (..., n, d) points by torch alone; every problem has its own scale."""
     batch = x.shape[:-2]
     if not batch:
         return loss_in_torch(settings, x, y, scale)
-    flat_x, flat_y = x.reshape(-1, *x.shape[-2:]), y.reshape(-1, *y.shape[-2:])
-    pairs = zip(flat_x, flat_y, strict=True)
-    return torch.stack([loss_in_torch(settings, a, b, scale) for a, b in pairs]).reshape(batch)
+    x, y = x.reshape(-1, *x.shape[-2:]), y.reshape(-1, *y.shape[-2:])
+    scales = [None] * len(x) if scale is None else scale.reshape(-1, *scale.shape[len(batch) :])
+    each = zip(x, y, scales, strict=True)
+    return torch.stack([loss_in_torch(settings, *one) for one in each]).reshape(batch)
 
 
 def loss_of(
@@ -315,7 +416,10 @@ def loss_of(
 ) -> torch.Tensor:
     """Return the loss of (..., n, d) points by Euclidean distance, on any device."""
     if not x.is_cpu:
-        return _batched_in_torch(settings, x, y, scale)
+        _check_dense(settings)
+        own = None if scale is None else scale.expand((*x.shape[:-2], *scale.shape))
+        return _batched_in_torch(settings, x, y, own)
+    _leave_nested_transforms_to_eager()
     found: Tensors = LossOfPoints.apply(  # type: ignore[no-untyped-call]
         x, y, scale, text, _wants(x, y, scale)
     )
@@ -327,11 +431,33 @@ def loss_of_matrix(
 ) -> torch.Tensor:
     """Return the loss of (n, n) distances, on any device."""
     if not distances.is_cpu:
+        _check_dense(settings)
         return of_distances(settings, distances, n_x, scale)
+    _leave_nested_transforms_to_eager()
     wants = _wants(distances, scale)
     given = distances, scale, n_x, text, wants
     found: Tensors = LossOfDistances.apply(*given)  # type: ignore[no-untyped-call]
     return found[0]
+
+
+def _check_dense(settings: Settings) -> None:
+    """Raise ValueError for losses that other devices do not have."""
+    if is_sparse(settings):
+        raise ValueError("a loss with neighbours works on the CPU only: leave out neighbours")
+
+
+def _leave_nested_transforms_to_eager() -> None:
+    """Break the graph of a compiler inside of two transforms, such as two gradients.
+
+    The compiler would take the saved gradient for a constant, and second derivatives for 0.
+    """
+    if torch.compiler.is_compiling() and _n_transforms() > 1:
+        torch._dynamo.graph_break()
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _n_transforms() -> int:
+    return torch._C._functorch.maybe_current_level() or 0
 
 
 def _wants(*given: torch.Tensor | None) -> list[bool]:

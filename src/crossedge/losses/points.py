@@ -83,7 +83,9 @@ def scaled_points(pooled: Any) -> DirectPoints | ProductPoints:
         raise ValueError("x or y has NaN or infinite entries: the loss needs finite points")
     exponent = math.frexp(largest)[1]
     if pooled.shape[1] >= MANY_COLUMNS:
-        scale = math.ldexp(1.0, min(max(-exponent, -1000), 1000))
+        # far doubles leave most room for small ones, too
+        top = FAR_EXPONENT if pooled.dtype == np.float64 and largest > USUAL_RANGE[1] else 0
+        scale = math.ldexp(1.0, min(max(top - exponent, -1000), 1000))
         return ProductPoints(pooled, scale, *centred(pooled, scale))
     columns, scale = np.ascontiguousarray(pooled.T, np.float64), 1.0
     if largest > 0 and not USUAL_RANGE[0] < largest < USUAL_RANGE[1]:

@@ -74,8 +74,10 @@ def _loss_of_pairs(
     W: Floats = sum(model.weight for model in models) / len(models)  # type: ignore[assignment]
     in_x = np.arange(pairs.n) < n_x
     sums = _sums(EdgeList(np.arange(pairs.n), pairs.i, pairs.j, W), in_x)
-    find = closed_form if has_closed_form(settings) else _by_tape
-    value, slopes = find(settings, sums, n_x, pairs.n - n_x)
+    if has_closed_form(settings):
+        value, slopes = closed_form(settings, sums, n_x, pairs.n - n_x)
+    else:
+        value, slopes = loss_by_tape(settings, sums, None, n_x, pairs.n - n_x, gradient=gradient)
     if not gradient:
         return value, pairs, None, []
     in_weights = _in_weights(slopes, sums, pairs, W, in_x) / len(models)
@@ -84,10 +86,6 @@ def _loss_of_pairs(
         -float(part @ pairs.length) / level for part, level in zip(parts, levels, strict=True)
     ]  # W depends on d / t alone
     return value, pairs, sum(parts[1:], parts[0]), of_scale
-
-
-def _by_tape(settings: Settings, sums: PairSums, n_x: int, n_y: int) -> tuple[float, Slopes]:
-    return loss_by_tape(settings, sums, None, n_x, n_y)
 
 
 def _sums(graph: EdgeList, in_x: Bools) -> PairSums:

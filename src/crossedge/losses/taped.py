@@ -61,9 +61,18 @@ class Thirds:
 
 
 def loss_by_tape(
-    settings: Settings, sums: PairSums, thirds: Thirds | None, n_x: int, n_y: int
+    settings: Settings,
+    sums: PairSums,
+    thirds: Thirds | None,
+    n_x: int,
+    n_y: int,
+    *,
+    gradient: bool,
 ) -> tuple[float, Slopes]:
-    """Return the loss and its derivatives in the sums of W; `thirds` if third moments are used."""
+    """Return the loss and, if asked for, its derivatives in the sums of W.
+
+    `thirds` may be None where third moments are not used.
+    """
     leaves = [torch.tensor(sums[:5], dtype=torch.float64, requires_grad=True)]
 
     def third() -> ThirdSums:
@@ -74,9 +83,10 @@ def loss_by_tape(
     with torch.enable_grad():
         x, y, *second = leaves[0]
         moments = LabelMoments.from_sums(SecondSums(*second), n_x, n_y, third)
-        loss = settings.of_sums(WithinSums(x, y), moments)
-    if not loss.requires_grad:  # it cannot vary
-        return float(loss), NO_SLOPES
+        # a loss that is constant has slopes of 0; without the last term it would have none
+        loss = settings.of_sums(WithinSums(x, y), moments) + 0 * x
+    if not gradient:
+        return float(loss.detach()), NO_SLOPES
     found = torch.autograd.grad(loss, leaves, allow_unused=True)
     of_second, *of_third = ([0.0] * 5 if one is None else one.tolist() for one in found)
     return float(loss.detach()), Slopes(*of_second, *(ThirdSums(*one) for one in of_third))

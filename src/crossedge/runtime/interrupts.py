@@ -46,6 +46,11 @@ def run_interruptibly(work: Callable[[], Answer]) -> Answer:
     watched = sys.getprofile() is not None or sys.gettrace() is not None
     if watched or threading.current_thread() is not threading.main_thread():
         return work()
+    return run_in_thread(work)
+
+
+def run_in_thread(work: Callable[[], Answer]) -> Answer:
+    """Run the work in a thread of its own, wait for it, and return its answer."""
     call = _Call(work)
     try:
         call.thread.start()

@@ -223,16 +223,18 @@ def _means(
     by_degree: Floats,
     by_weight: Floats,
 ) -> None:
+    others = effect.copy()
     for i in range(first, last):
         e, s, near, own_effect = E[i], share[i], nearest[i], effect[i]
         near_degree, near_weight = degree[near], e[near] * (s + share[near])
         square, of_degree, of_weight = 0.0, 0.0, 0.0
+        others[i] = -own_effect  # no square of a point with itself, which may be larger by far
         for j in range(len(e)):
             w = e[j] * (s + share[j])
-            square += (w - own_effect - effect[j]) ** 2
+            square += (w - own_effect - others[j]) ** 2
             of_degree += e[j] * (degree[j] - near_degree)
             of_weight += e[j] * (w - near_weight)
-        squares[i] = square - (2.0 * own_effect) ** 2  # there is no pair of a point and itself
+        squares[i], others[i] = square, own_effect
         by_degree[i], by_weight[i] = of_degree * s, of_weight * s
 
 

@@ -18,6 +18,8 @@ from crossedge.runtime.types import Floats
 
 ROWS = 16  # in a part, the unit of work of a thread
 CLOSE = 0.01  # a pair is close if |a - b|^2 is at most this fraction of |a|^2 + |b|^2
+# or if |a|^2 + |b|^2 is at most this, as products of so small numbers underflow
+UNDERFLOW = {np.dtype(np.float32): 1e-30, np.dtype(np.float64): 1e-280}
 
 Matrix = Any  # an array of float32 or float64
 
@@ -57,15 +59,23 @@ def distances_of_products(gram: Matrix, norms: Floats, given: Matrix, scale: flo
     `given` are the points before they were centred, which rounds them, and times `scale`.
     """
     out = np.empty(gram.shape)
-    _distances(team_for(len(gram)), gram, norms, given, scale, out)
+    least = UNDERFLOW[given.dtype]
+    _distances(team_for(len(gram)), gram, norms, given, scale, least, out)
     return out
 
 
 @compiled
 def _distances(
-    threads: int, gram: Matrix, norms: Floats, given: Matrix, scale: float, out: Floats
+    threads: int,
+    gram: Matrix,
+    norms: Floats,
+    given: Matrix,
+    scale: float,
+    least: float,
+    out: Floats,
 ) -> None:
-    in_team(threads, _rows_of_distances, len(out), ROWS, (gram, norms, given, scale, out))
+    rest = gram, norms, given, scale, least, out
+    in_team(threads, _rows_of_distances, len(out), ROWS, rest)
     in_team(threads, _reflect, len(out), SIDE, (out,))
 
 
@@ -82,6 +92,7 @@ def _rows_of_distances(
     norms: Floats,
     given: Matrix,
     scale: float,
+    least: float,
     out: Floats,
 ) -> None:
     for i in range(first, last):
@@ -89,11 +100,12 @@ def _rows_of_distances(
         for j in range(len(row)):
             both = own + norms[j]
             squared = both - 2.0 * row[j]
-            close |= squared <= CLOSE * both
+            close |= (squared <= CLOSE * both) | (both <= least)
             target[j] = max(squared, 0.0)
         if close:
             for j in range(len(row)):
-                if target[j] <= CLOSE * (own + norms[j]):
+                both = own + norms[j]
+                if target[j] <= CLOSE * both or both <= least:
                     target[j] = _squared_difference(given[i], given[j], scale)
         for j in range(len(target)):
             target[j] = np.sqrt(target[j])
@@ -125,7 +137,8 @@ def split_spread(
     rows = len(spread)
     far = np.empty(spread.shape, points.dtype)
     out = np.empty((rows, points.shape[1]), points.dtype)
-    _split(team_for(rows), first, spread, distances, points, norms, given, scale, far, out)
+    least = UNDERFLOW[points.dtype]
+    _split(team_for(rows), first, spread, distances, points, norms, given, scale, least, far, out)
     return far, out
 
 
@@ -139,10 +152,11 @@ def _split(
     norms: Floats,
     given: Matrix,
     scale: float,
+    least: float,
     far: Matrix,
     out: Matrix,
 ) -> None:
-    rest = start, spread, distances, points, norms, given, scale, far, out
+    rest = start, spread, distances, points, norms, given, scale, least, far, out
     in_team(threads, _rows_of_split, len(out), ROWS, rest)
 
 
@@ -157,6 +171,7 @@ def _rows_of_split(
     norms: Floats,
     given: Matrix,
     scale: float,
+    least: float,
     far: Matrix,
     out: Matrix,
 ) -> None:
@@ -165,7 +180,8 @@ def _rows_of_split(
         source, target, d, total = spread[row], far[row], distances[i], 0.0
         close = False
         for j in range(len(source)):
-            near = d[j] * d[j] <= CLOSE * (norms[i] + norms[j])
+            both = norms[i] + norms[j]
+            near = (d[j] * d[j] <= CLOSE * both) | (both <= least)
             close |= near and j != i
             value = 0.0 if near else source[j]
             target[j] = value
@@ -174,7 +190,8 @@ def _rows_of_split(
             out[row, k] = total * points[i, k]
         if close:
             for j in range(len(source)):
-                if j != i and d[j] * d[j] <= CLOSE * (norms[i] + norms[j]):
+                both = norms[i] + norms[j]
+                if j != i and (d[j] * d[j] <= CLOSE * both or both <= least):
                     for k in range(out.shape[1]):
                         difference = np.float64(given[i, k]) - np.float64(given[j, k])
                         out[row, k] += source[j] * (difference * scale)

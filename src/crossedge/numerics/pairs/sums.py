@@ -101,13 +101,21 @@ def _squares(threads: int, W: Floats, effect: Floats, out: Floats) -> None:
     in_team(threads, _rows_of_squares, len(W), ROWS, (W, effect, out))
 
 
-@compiled_sum
+@compiled
 def _rows_of_squares(first: int, last: int, W: Floats, effect: Floats, out: Floats) -> None:
     for i in range(first, last):
-        row, own, total = W[i], effect[i], 0.0
-        for j in range(len(row)):
-            total += (row[j] - own - effect[j]) ** 2
-        out[i] = total - (row[i] - own - effect[i]) ** 2  # there is no pair of a point and itself
+        # without the pair of a point and itself, which may be larger by many orders
+        out[i] = _squares_of(W[i, :i], effect[i], effect[:i]) + _squares_of(
+            W[i, i + 1 :], effect[i], effect[i + 1 :]
+        )
+
+
+@compiled_sum
+def _squares_of(row: Floats, own: float, effect: Floats) -> float:
+    total = 0.0
+    for j in range(len(row)):
+        total += (row[j] - own - effect[j]) ** 2
+    return total
 
 
 class Direction(NamedTuple):
