@@ -61,6 +61,24 @@ def test_order_of_points_makes_no_difference():
     np.testing.assert_allclose(one[np.ix_(order, order)], other, atol=1e-13)
 
 
+@pytest.mark.parametrize(
+    "weights",
+    [ce.SpanningTree(0.3, 6, 0.2), ce.SpanningTree(0.3, accuracy=0.2)],
+    ids=["sparse", "all pairs"],
+)
+def test_random_projections_do_not_see_the_order_of_points(weights):
+    points = np.random.default_rng(5).normal(size=(400, 3))
+    order = np.random.default_rng(6).permutation(400)
+    one, other = (
+        weights.pairs(point_distances(some, 2.0)).dense() for some in (points, points[order])
+    )
+    np.testing.assert_allclose(one[np.ix_(order, order)], other, rtol=1e-5, atol=1e-8)
+    assert (
+        np.abs(one - ce.SpanningTree(0.3)(distance_matrix(point_distances(points, 2.0)))).max()
+        > 1e-3
+    )
+
+
 def test_result_says_what_is_left_out():
     result = ce.two_sample(POINTS[:30], POINTS[30:], ce.NearestNeighbours(1, 0.2, 10), rng=0)
     assert 0 < result.left_out < 1

@@ -126,10 +126,14 @@ class SpanningTree(GraphWeights):
 
         assert self.accuracy is not None
         (temperature,) = scale_values(self.temperature)
-        near = replace(self, neighbours=GUIDING_NEIGHBOURS).candidates(distances)
-        points = np.ldexp(distances.points, -distances.exponent)
+        # in an order that the points decide on, so that random signs do not depend on their order
+        order = np.lexsort(distances.points.T)
+        sorted_points = replace(distances, points=distances.points[order])
+        near = replace(self, neighbours=GUIDING_NEIGHBOURS).candidates(sorted_points)
         probes = -(-int(2 / self.accuracy**2) // 8) * 8
-        Z = streamed_tree_potentials(points, temperature, near.i, near.j, probes)
+        points = np.ldexp(distances.points, -distances.exponent)
+        Z = np.empty((len(points), probes))
+        Z[order] = streamed_tree_potentials(points[order], temperature, near.i, near.j, probes)
 
         def rows(first: int, last: int) -> Floats:
             W: Floats = np.exp(cdist(points[first:last], points) / -temperature)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from crossedge.runtime.types import Floats
+from crossedge.runtime.types import Floats, Ints
 from crossedge.weights.candidates import Candidates
 
 if TYPE_CHECKING:
@@ -98,22 +98,45 @@ class SparseTree:
 
     @cached_property
     def solved(self) -> SparseMarginals:
-        """The marginals, with what their gradient needs."""
+        """The marginals of the pairs in canonical order, with what their gradient needs."""
         from crossedge.numerics.trees.sparse_marginals import sparse_tree_marginals
 
-        pairs = self.pairs
+        (low, high), order = self._canonical
+        length = self.pairs.length[order]
         return sparse_tree_marginals(
-            pairs.n, pairs.i, pairs.j, pairs.length, self.temperature, self.accuracy
+            self.pairs.n, low, high, length, self.temperature, self.accuracy
         )
 
-    @property
+    @cached_property
+    def _canonical(self) -> tuple[tuple[Ints, Ints], Ints]:
+        """The ends of the pairs in an order that only lengths decide on, and that order.
+
+        Random projections draw a sign for each pair in turn. In this order the signs, and so the
+        weights, depend neither on the order of the points nor on which sample comes first.
+        """
+        (start, pair), length = self.pairs.table, self.pairs.length
+        entries = length[pair]
+        nearest, furthest = (of.reduceat(entries, start[:-1]) for of in (np.minimum, np.maximum))
+        rank = np.empty(self.pairs.n, np.int64)
+        rank[np.lexsort((nearest, furthest))] = np.arange(self.pairs.n)
+        i, j = rank[self.pairs.i], rank[self.pairs.j]
+        low, high = np.minimum(i, j), np.maximum(i, j)
+        order = np.lexsort((high, low))
+        return (low[order], high[order]), order
+
+    @cached_property
     def weight(self) -> Floats:
         """The probability of each pair to be an edge of the tree."""
-        return self.solved.mu
+        found = np.empty_like(self.solved.mu)
+        found[self._canonical[1]] = self.solved.mu
+        return found
 
     def pull_back(self, gradient: Floats) -> Floats:
         """Return the gradient in the lengths, given that in the weights."""
-        return self.solved.pull_back(gradient)
+        order = self._canonical[1]
+        found = np.empty_like(gradient)
+        found[order] = self.solved.pull_back(gradient[order])
+        return found
 
     def left_out(self, neighbours: int) -> float:
         """Return a bound on the share of the weight that the complete graph has on other pairs."""
