@@ -328,5 +328,7 @@ def test_what_candidate_pairs_cannot_do():
     (slope,) = torch.autograd.grad(loss(x, y), x, create_graph=True)
     with pytest.raises(NotImplementedError, match="no second derivatives"):
         slope.sum().backward()
+    with pytest.raises(ValueError, match="accuracy without neighbours"):
+        ce.TwoSampleLoss(ce.SpanningTree(0.5, accuracy=0.1))
     with pytest.raises(ValueError, match="works on the CPU only"):
         loss(x.detach().to("meta"), y.to("meta"))

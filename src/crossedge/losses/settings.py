@@ -74,6 +74,10 @@ def check_settings(weights: object, statistic: str | None, standardize: object) 
                 "choose from True, False, 'normal', 'pearson3'"
             )
         check_law(chosen, str(standardize), "standardize")
+    if getattr(checked, "accuracy", None) is not None and checked.neighbours is None:  # type: ignore[attr-defined]
+        raise ValueError(
+            "weights has accuracy without neighbours, where a tree has no gradient: give both"
+        )
     if getattr(checked, "neighbours", None) is not None and (
         standardize == "pearson3" or chosen.name == "fisher"
     ):
