@@ -68,7 +68,11 @@ def check_norm(p: object, choices: str) -> None:
 
 
 def pooled_distances(
-    x: object, y: object, distance: Distance, transform: Transform | None = None
+    x: object,
+    y: object,
+    distance: Distance,
+    transform: Transform | None = None,
+    scale: str | None = None,
 ) -> tuple[Samples, Distances]:
     """Check and pool two samples, and return them with the distances between all points."""
     if isinstance(distance, str):
@@ -82,13 +86,18 @@ def pooled_distances(
                 "transform does not go with distance='precomputed', which has no points: "
                 "leave one of them out"
             )
+        if scale is not None:
+            raise ValueError(
+                "scale does not go with distance='precomputed', which has no points: "
+                "leave one of them out"
+            )
         samples = pool_precomputed(x, y)
         return samples, matrix_distances(samples.values)
     if callable(distance):
-        samples = represent(pool(x, y), transform)
+        samples = represent(pool(x, y, scale), transform)
         return samples, callable_distances(samples.values, distance, samples.as_tensors)
     check_norm(distance, "p >= 1 for l_p, a callable, or 'precomputed'")
-    samples = represent(pool(x, y), transform)
+    samples = represent(pool(x, y, scale), transform)
     return samples, point_distances(samples.values, float(distance))
 
 
