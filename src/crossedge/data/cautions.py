@@ -6,9 +6,9 @@ These looks change nothing: neither the points nor the p-value.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from statistics import NormalDist
 
 import numpy as np
-from scipy.stats import norm
 
 from crossedge.runtime.interrupts import checkpoint
 from crossedge.runtime.types import Bools, Floats, Ints
@@ -88,7 +88,7 @@ def _order(points: Floats, in_x: Bools, names: Sequence[str]) -> Iterator[str]:
     of about 1 / n, and is nearly normal.
     """
     columns = min(points.shape[1], COLUMNS_LOOKED_AT)
-    limit = norm.isf(RARE / (2 * columns))
+    limit = -NormalDist().inv_cdf(RARE / (2 * columns))
     for sample, rows in (("first", in_x), ("second", ~in_x)):
         own = points[rows][:ROWS_LOOKED_AT, :columns]
         n = len(own)

@@ -119,7 +119,7 @@ def encode(x: Any, y: Any, names: Sequence[Any], scale: str) -> Encoded:
             points[:, place] = coordinate
             place += 1
         each.coordinates.clear()
-    return Encoded(points, columns, tuple(_left_out(columns)))
+    return Encoded(points, columns, tuple(left_out_lines(columns)))
 
 
 def identifiers(x: Any, y: Any, names: Sequence[Any]) -> list[Column]:
@@ -137,6 +137,20 @@ def identifiers(x: Any, y: Any, names: Sequence[Any]) -> list[Column]:
     return found
 
 
+def spelt_cells(column: Any, name: str) -> list[str]:
+    """Return the cells of a column as text, with numbers as a file has them; "" if missing."""
+    raw = _raw(column, name, "the table")
+    if raw.kind == "empty":
+        return [""] * len(raw.missing)
+    if raw.kind != "text":
+        distinct, codes = np.unique(raw.values, return_inverse=True)
+        texts = [_spelt(value) for value in distinct.tolist()]
+    else:
+        codes, texts = raw.values, list(raw.texts)
+    table = [*texts, ""]
+    return [table[code] for code in np.where(raw.missing, -1, codes).tolist()]
+
+
 def show_columns(columns: Iterable[Column]) -> str:
     """Return a table of what was done to each column, one line each."""
     columns = list(columns)
@@ -146,7 +160,7 @@ def show_columns(columns: Iterable[Column]) -> str:
     )
 
 
-def _left_out(columns: Sequence[Column]) -> Iterable[str]:
+def left_out_lines(columns: Sequence[Column]) -> Iterable[str]:
     """Yield one line for each reason for which columns were left out."""
     reasons: dict[str, list[str]] = {}
     for column in columns:
@@ -339,6 +353,8 @@ def _spelt(value: Any) -> str:
     if isinstance(value, bool | np.bool_):
         return str(bool(value))
     number = float(value)
+    if not math.isfinite(number):
+        return ""
     return str(int(number)) if number.is_integer() else repr(number)
 
 
