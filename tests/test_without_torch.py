@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -80,7 +81,7 @@ def test_the_command_says_what_to_install(arguments, tmp_path):
     command = [sys.executable, "-c", code]
     found = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     expected = "crossedge: this command needs torch: pip install 'crossedge[learn]'\n"
-    assert (found.returncode, found.stderr) == (1, expected)
+    assert (found.returncode, found.stderr) == (2, expected)
 
 
 @pytest.mark.slow
@@ -94,8 +95,12 @@ def test_a_wheel_in_an_empty_environment(tmp_path):
     pins = ["--constraint", ROOT / "constraints.txt"]
     subprocess.run([python, "-m", "pip", "install", "--quiet", *pins, wheel], check=True)
     assert run(python, USE + SMOOTHED + HELP, cwd=tmp_path) == INSTALL
-    (tmp_path / "a.csv").write_text("u,v\n1,2\n2,3\n4,1\n")
-    (tmp_path / "b.csv").write_text("u,v\n3,2\n2,9\n4,7\n")
-    command = [python.with_name("crossedge"), "test", "a.csv", "b.csv"]
+    np.save(tmp_path / "a.npy", [[1, 2], [2, 3], [4, 1]])
+    np.save(tmp_path / "b.npy", [[3, 2], [2, 9], [4, 7]])
+    command = [python.with_name("crossedge"), "test", "a.npy", "b.npy"]
     found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert "all 20 labellings" in found.stdout
+    (tmp_path / "a.csv").write_text("u,v\n1,2\n2,3\n4,1\n")
+    command[2:] = ["a.csv", "a.csv"]
+    found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert found.stderr == "crossedge: a.csv needs pandas: pip install 'crossedge[tables]'\n"

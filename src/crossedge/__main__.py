@@ -38,7 +38,7 @@ def command() -> NoReturn:
         code = BROKEN_PIPE
         if not isinstance(error, BrokenPipeError):
             print(f"crossedge: {error}", file=sys.stderr)
-            code = 1
+            code = 2
     if any(thread.name == WORK_THREAD_NAME for thread in threading.enumerate()):
         os._exit(code)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:

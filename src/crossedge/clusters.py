@@ -120,7 +120,7 @@ def _blocks_of(sample: Any, name: str, dask: Any) -> list[Any]:
 
 def _read_points(file: str) -> Floats:
     """Return the columns of a parquet file as (n, d) doubles, in the order of their names."""
-    import pyarrow.parquet as parquet  # type: ignore[import-untyped]
+    import pyarrow.parquet as parquet
 
     table = parquet.read_table(file)
     names = sorted(table.column_names)

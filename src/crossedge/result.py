@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+import json
+import math
+from collections import Counter
+from dataclasses import asdict, dataclass, fields
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from crossedge.data.columns import Column
 from crossedge.statistics import STATISTICS
 from crossedge.weights import Weights
 
+SHOWN_NAMES = 5  # of columns that were left out
 LOG_LEAST = -700.0  # below this log p, the p-value is close to the smallest float: print log p too
 
 
@@ -84,6 +89,9 @@ class TwoSampleResult:
         A bound on the share of the weight of the complete graph that lies on pairs which
         `neighbours` or `rank` leaves out. It is 0 for all other weights. What is left out costs
         power at most: the p-value is as valid as that of the complete graph.
+    columns : tuple of Column
+        For frames and files, what was done to each column: `.name`, `.kind`, `.treatment`,
+        `.outputs` (the coordinates that it became, none if it was left out) and `.missing`.
 
     See Also
     --------
@@ -109,6 +117,7 @@ class TwoSampleResult:
     exact: bool
     members: tuple[Member, ...] = ()
     left_out: float = 0.0
+    columns: tuple[Column, ...] = ()
 
     @property
     def method(self) -> str:
@@ -130,6 +139,56 @@ class TwoSampleResult:
         """The member of an adaptive test with the most evidence; None for a single test."""
         return max(self.members, key=lambda member: member.evidence, default=None)
 
+    def to_dict(self, null_distribution: bool = False) -> dict[str, Any]:
+        """Return all facts as plain values, which JSON can hold.
+
+        Weights are given by name, and numbers that are not finite are None.
+
+        Parameters
+        ----------
+        null_distribution : bool, optional
+            Whether to include the values of the statistic on relabelled samples, as a list.
+
+        Returns
+        -------
+        dict
+        """
+        families = self.weights if isinstance(self.weights, tuple) else (self.weights,)
+        names = [each.name for each in families]
+        facts: dict[str, Any] = {
+            each.name: getattr(self, each.name)
+            for each in fields(self)
+            if each.name not in ("null_distribution", "weights", "members", "columns")
+        }
+        facts |= {
+            "method": self.method,
+            "weights": names if isinstance(self.weights, tuple) else names[0],
+            "members": [each._asdict() | {"weights": each.weights.name} for each in self.members],
+            "columns": [asdict(column) | {"outputs": [*column.outputs]} for column in self.columns],
+        }
+        if null_distribution:
+            values = self.null_distribution
+            facts["null_distribution"] = None if values is None else values.tolist()
+        plain: dict[str, Any] = _plain(facts)
+        return plain
+
+    def to_json(self, null_distribution: bool = False, indent: int | None = None) -> str:
+        """Return `to_dict` as JSON.
+
+        Parameters
+        ----------
+        null_distribution : bool, optional
+            Whether to include the values of the statistic on relabelled samples.
+        indent : int, optional
+            Spaces by which each level is indented; by default all is on one line.
+
+        Returns
+        -------
+        str
+        """
+        facts = self.to_dict(null_distribution)
+        return json.dumps(facts, indent=indent, allow_nan=False, ensure_ascii=False)
+
     def __repr__(self) -> str:
         lead = self.strongest
         return "\n".join(
@@ -148,4 +207,39 @@ class TwoSampleResult:
                 if 0 < self.left_out < 1
                 else []
             )
+            + self._columns_in_words()
         )
+
+    def _columns_in_words(self) -> list[str]:
+        """Return a line that counts the columns of each kind, and one on those left out."""
+        if not self.columns:
+            return []
+        kept = [column for column in self.columns if column.outputs]
+        kinds = Counter(column.kind for column in kept)
+        plural = {"category": "categories"}
+        counts = ", ".join(
+            f"{count} {kind if count == 1 else plural.get(kind, kind + 's')}"
+            for kind, count in kinds.items()
+        )
+        width = sum(len(column.outputs) for column in kept)
+        missing = sum(column.missing for column in kept)
+        lines = [
+            f"  columns    {counts}, as points in {width} dimension{'s' if width > 1 else ''}"
+            + (f", {missing:,} missing values" if missing else "")
+        ]
+        gone = [column.name for column in self.columns if not column.outputs]
+        more = f" and {len(gone) - SHOWN_NAMES} more" if len(gone) > SHOWN_NAMES else ""
+        if gone:
+            lines.append(f"             without {', '.join(gone[:SHOWN_NAMES])}{more}")
+        return lines
+
+
+def _plain(value: Any) -> Any:
+    """Return facts as values of Python's own types, with None for numbers that are not finite."""
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value

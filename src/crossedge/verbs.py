@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, SupportsIndex
 
@@ -10,6 +12,7 @@ import numpy as np
 
 from crossedge.adaptive import adaptive_test
 from crossedge.clusters import cluster_test, is_elsewhere
+from crossedge.data.columns import check_scale
 from crossedge.data.distances import Distance, Distances, no_distances, pooled_distances
 from crossedge.data.representations import Transform, check_transform
 from crossedge.data.samples import Samples, thinned
@@ -36,6 +39,7 @@ def two_sample(
     n_resamples: SupportsIndex = 9999,
     distance: Distance = 2.0,
     transform: Transform | None = None,
+    scale: str | None = None,
     rng: Rng = None,
     early_stopping: SupportsIndex | None = None,
     max_points: SupportsIndex | None = None,
@@ -46,7 +50,8 @@ def two_sample(
     ----------
     x, y : array, tensor, list or frame
         (n_x, d) and (n_y, d) points, or plain lists of numbers. Frames are matched by the names of
-        their columns. With distance="precomputed", x is the (n, n) matrix of distances between all
+        their columns, which may hold numbers, dates, booleans, categories and missing values: see
+        docs/tables.md. With distance="precomputed", x is the (n, n) matrix of distances between all
         points. y then selects the rows of the second sample: their number, if they are the last
         rows, or a boolean mask. With a `Graph` of points that are elsewhere, x is None, and y is a
         boolean mask of the points of the second sample. Dask arrays, or folders of parquet files,
@@ -86,6 +91,11 @@ def two_sample(
         layer of a network. It sees the pooled points only, in one call, so any map keeps the
         p-value valid. It receives a tensor, without a gradient, if the samples are tensors or if it
         is a torch module, and otherwise an array.
+    scale : {"robust", "std", "rank", "none"}, optional
+        How numbers are scaled, by the pooled sample: "robust" centres each column at its median
+        and divides it by its interquartile range, "std" by its standard deviation, "rank" takes
+        ranks. By default it is "robust" for frames, whose columns have names, and "none" for all
+        other samples.
     rng : int, numpy Generator or torch Generator, optional
         The source of randomness. The same source gives the same answer on any number of threads.
     early_stopping : int, optional
@@ -111,6 +121,12 @@ def two_sample(
         is unknown, or if the statistic does not go with the weights or with the null.
     MemoryError
         If the weights need more memory than is free.
+
+    Warns
+    -----
+    UserWarning
+        For frames: columns that are left out, rows that stand in both samples, fewer than 20 rows,
+        rows in an order that independent rows do not have, and a column that drowns all others.
 
     See Also
     --------
@@ -146,10 +162,12 @@ def two_sample(
     )
     check_rng(rng)
     check_transform(transform)
+    check_scale(scale)
     if is_elsewhere(x) or is_elsewhere(y):
-        if not isinstance(weights, Weights) or transform is not None:
+        if not isinstance(weights, Weights) or transform is not None or scale is not None:
             raise ValueError(
-                "samples on a cluster need weights=ce.NearestNeighbours(k), and no transform"
+                "samples on a cluster need weights=ce.NearestNeighbours(k), and no transform "
+                "or scale"
             )
         chosen = statistic_named(statistic or weights.default_statistic)
         law = null_named(null, chosen)
@@ -169,14 +187,18 @@ def two_sample(
             return samples
         return thinned(samples, most, np.random.default_rng(int(random_key(rng))))
 
-    def run() -> TwoSampleResult:
+    def run() -> tuple[TwoSampleResult, tuple[str, ...]]:
         if x is None and isinstance(weights, Graph):
             samples, distances = no_distances(y)
         else:
-            samples, distances = pooled_distances(x, y, distance, transform, thin)
-        return test(samples, distances, rng)
+            samples, distances = pooled_distances(x, y, distance, transform, scale, thin)
+        found = test(samples, distances, rng)
+        return replace(found, columns=samples.made) if samples.made else found, samples.cautions
 
-    return run_usual(run)
+    result, cautions = run_usual(run)
+    for caution in cautions:
+        warnings.warn(caution, UserWarning, stacklevel=2)
+    return result
 
 
 def checked_test(

@@ -1,15 +1,30 @@
-"""Files of points, as the command line reads them."""
+"""Files of all formats, as the command line reads them."""
 
+import bz2
 import gzip
+import io
+import lzma
+import pickle
 
 import numpy as np
+import openpyxl
+import pandas as pd
 import pytest
+import zstandard
+from PIL import Image
 
 import crossedge as ce
 from crossedge.cli.main import main
-from crossedge.data.tables import read_table, read_two
+from crossedge.data.files import kind_of
+from crossedge.data.samples import pool
+from crossedge.data.selection import Pair, choose_columns, read_pair, sample_rows, split_by
+from crossedge.data.tables import read_table
 
 POINTS = np.array([[1.5, 2.0, 3.0], [4.0, 5.0, 6.5]])
+
+
+def numbers(table):
+    return np.asarray(table.values, float)
 
 
 def written(path, text):
@@ -26,51 +41,58 @@ def written(path, text):
         "1.5\t2\t3\n\n4\t5\t6.5\n\n",
         '"a","b, really","c"\n"1.5","2","3"\n"4","5","6.5"\n',
         "\ufeffa,b,c\r\n1.5, 2,3\r\n4,5 ,6.5\r\n",
+        "1.5|2|3\n4|5|6.5\n",
+        "a   b c\n1.5 2     3\n 4 5 6.5\n",
+        "1.5 2.0 3.0\n4.0 5.0 6.5",
+        "a;b;c\n1,5;2;3\n4;5;6,5\n",
+        "1,5\t2\t3,0\n4,0\t5\t6,5\n",
+        'a,b,c\n"1,5",2,3\n4,5,"6,5"\n',
+        "a\rb\rc\r".replace("\r", ",")[:-1] + "\r1.5,2,3\r4,5,6.5\r",
     ],
 )
 def test_tables_as_people_write_them(tmp_path, text):
     table = read_table(written(tmp_path / "x.csv", text))
-    assert (table.values == POINTS).all()
+    assert (numbers(table) == POINTS).all()
 
 
 def test_one_column(tmp_path):
     assert read_table(written(tmp_path / "x.csv", "1\n2\n")).values.shape == (2, 1)
     assert read_table(written(tmp_path / "x.csv", "0.0\n2.5\n")).values.shape == (2, 1)
-    assert read_table(written(tmp_path / "y.csv", "a\n1\n")).names == ["a"]
+    assert read_table(written(tmp_path / "y.csv", "a\n1\n")).names == ("a",)
 
 
 def test_columns_are_matched_by_name(tmp_path):
     x = written(tmp_path / "x.csv", "a,b,c\n1.5,2,3\n4,5,6.5\n")
     y = written(tmp_path / "y.csv", "c,a,b\n3,1.5,2\n6.5,4,5\n")
-    for found in read_two(x, y):
-        assert (found == POINTS).all()
+    for found in read_pair(x, y):
+        assert (numbers(found) == POINTS).all()
+        assert found.named
     plain = written(tmp_path / "plain.csv", "3,1.5,2\n6.5,4,5\n")
     np.save(tmp_path / "x.npy", POINTS)
-    assert (read_two(x, plain)[1] == POINTS[:, [2, 0, 1]]).all()
-    assert (read_two(tmp_path / "x.npy", y)[1] == POINTS[:, [2, 0, 1]]).all()
+    assert (numbers(read_pair(x, plain).y) == POINTS[:, [2, 0, 1]]).all()
+    assert (numbers(read_pair(tmp_path / "x.npy", y).y) == POINTS[:, [2, 0, 1]]).all()
+    assert read_pair(tmp_path / "x.npy", y).x.columns == ("c", "a", "b")
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         (",0,1\n0,1.5,2.5\n1,4.5,5.5\n", "without a name.*index=False"),
-        ("1,,3\n4,5,6\n", "'' among numbers in its first line"),
-        ("1,x,3\n4,5,6\n", "'x' among numbers in its first line"),
+        ("1,x,3\n4,5,6\n", "begins with 1, x, 3, which may be names or a point"),
+        ("1.5,x,3\n4,5,6\n", "begins with 1.5, x, 3, which may be names or a point"),
         (",a,b\n0,1,2\n1,4,5\n", "without a name.*index=False"),
         ("a,a\n1,2\n", "two columns of the same name"),
-        ("a,b\n\n1,2\n3,\n", "line 4 has '' in column 'b'"),
-        ("5,2\n3,two\n", "line 2 has 'two' in column 2"),
         ("5,2\n3,4,5\n", "line 2 has 3 cells, not 2"),
         ("a,b\n1,2,3\n", "line 2 has 3 cells, not 2"),
-        ("a,b\n1\n", "line 2 has 1 cells, not 2"),
-        ("1.5,2\n3,1_000\n", "line 2 has '1_000' in column 2"),
-        ("1" * 200_000, "infinity in line 1, column 1"),
-        ("1\n" + "x" * 200_000, "line 2 has 'x{37}...' in column 1$"),
-        ("a,b\n1,2\n3,nan\n", "NaN in line 3, column 'b': drop such rows"),
-        ("1.5,2\n\n-inf,3\n", "infinity in line 3, column 1"),
-        ("1 2\n3 4\n", "'1 2'|line 2 has '3 4'"),
-        ("", "no points"),
+        ("a,b\n\n1\n", "line 3 has 1 cells, not 2"),
+        ('a,b\n"1,2\n', "line 2 has 1 cells, not 2"),
+        ('a\n"1,2\n', "it has a quote that is not closed"),
+        ("", "is empty"),
+        (" \n", "no points"),
         ("a,b\n", "no points"),
+        ("\x00\x01\x02", "is no text"),
+        ("{1}", "is no JSON"),
+        ("%PDF-1.7\n", "is a PDF: give csv"),
     ],
 )
 def test_what_is_wrong_and_where(tmp_path, text, message):
@@ -93,9 +115,9 @@ def test_what_is_wrong_and_where(tmp_path, text, message):
 def test_numbers_that_are_names(tmp_path, text):
     path = written(tmp_path / "x.csv", text)
     table = read_table(path)
-    assert table.names is not None
-    assert len(table.values) == text.count("\n") - 1
-    assert len(read_table(path, header=False).values) == text.count("\n")
+    assert table.named
+    assert len(table) == text.count("\n") - 1
+    assert len(read_table(path, header=False)) == text.count("\n")
 
 
 @pytest.mark.parametrize(
@@ -120,10 +142,10 @@ def test_numbers_that_may_be_names_are_refused(tmp_path, text):
     with pytest.raises(ValueError, match=r"x.csv begins with .*--header .*--no-header") as error:
         read_table(path)
     assert "\n" not in str(error.value)
-    assert len(read_table(path, header=False).values) == text.count("\n")
+    assert len(read_table(path, header=False)) == text.count("\n")
     if text.count("\n") > 1:
         table = read_table(path, header=True)
-        assert len(table.values) == text.count("\n") - 1
+        assert len(table) == text.count("\n") - 1
         assert ",".join(table.names) == text.splitlines()[0]
 
 
@@ -143,8 +165,22 @@ def test_numbers_that_may_be_names_are_refused(tmp_path, text):
 )
 def test_numbers_that_are_a_point(tmp_path, text):
     table = read_table(written(tmp_path / "x.csv", text))
-    assert table.names is None
-    assert len(table.values) == text.count("\n")
+    assert not table.named
+    assert len(table) == text.count("\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "points"),
+    [
+        ("1.5,Bern\n2.5,Zug\n", 2),
+        ("1,Bern,1\n2,Zug,2\n", 2),
+        ("1,,3\n4,5,6\n", 2),  # a missing value, as names are not
+        ("5,2\n3,two\n", 2),
+    ],
+)
+def test_a_first_line_like_the_others_is_a_point(tmp_path, text, points):
+    table = read_table(written(tmp_path / "x.csv", text))
+    assert (len(table), table.named) == (points, False)
 
 
 def test_headers_by_the_command(tmp_path, capsys):
@@ -159,58 +195,81 @@ def test_headers_by_the_command(tmp_path, capsys):
     )
     assert main(["test", *arrays]) == 0
     expected = capsys.readouterr().out
-    assert main(["test", *tables]) == 1
+    assert main(["test", *tables]) == 2
     assert "--no-header" in capsys.readouterr().err
     assert main(["test", *tables, "--header"]) == 0
-    assert capsys.readouterr().out == expected
+    assert "3 numbers" in capsys.readouterr().out
+    assert main(["test", *tables, "--header", "--scale", "none"]) == 0
+    found = capsys.readouterr().out
+    assert found.partition("\n")[2] == expected.partition("\n")[2]
     assert main(["test", *tables, "--no-header"]) == 0
     assert "31 and 31 points" in capsys.readouterr().out
     for flag in ("--header", "--no-header"):
-        assert main(["test", *arrays, flag]) == 1
-        assert f"{flag} is for .csv files" in capsys.readouterr().err
+        assert main(["test", *arrays, flag]) == 2
+        assert f"{flag} is for text and sheets, not for npy" in capsys.readouterr().err
 
 
 def test_the_first_line_is_what_the_flag_says(tmp_path):
     path = written(tmp_path / "x.csv", "a,b\n1,2\n")
-    with pytest.raises(ValueError, match="line 1 has 'a' in column 1"):
-        read_table(path, header=False)
+    assert len(read_table(path, header=False)) == 2
     with pytest.raises(ValueError, match="same name"):
         read_table(written(tmp_path / "y.csv", "1,1\n1,2\n"), header=True)
 
 
-@pytest.mark.parametrize("sign", ["", "-", "+"])
-def test_integers_that_lose_digits_are_refused(tmp_path, sign):
+@pytest.mark.parametrize("sign", ["", "-"])
+@pytest.mark.parametrize("gap", ["", "5,\n"])
+def test_integers_that_lose_digits_are_refused(tmp_path, sign, gap):
     most = 2**53
-    kept = read_table(written(tmp_path / "x.csv", f"a,b\n1,{sign}{most}\n"))
-    assert abs(kept.values[0, 1]) == most
-    path = written(tmp_path / "y.csv", f"a,b\n1,{sign}{most}\n\n2,{sign}{most + 1}\n")
-    with pytest.raises(ValueError, match=r"y.csv has .?\d+ in line 4, column 'b'.*2\^53"):
-        read_table(path)
-    values = read_table(written(tmp_path / "z.csv", f"1.5,{sign}1e300\n2,{sign}9e15\n")).values
-    assert abs(values[0, 1]) == 1e300
+    x = read_table(written(tmp_path / "x.csv", f"a,b\n1,{sign}{most}\n2,1\n{gap}"))
+    assert np.abs(pool(x, x, "none").values[:, 1]).max() == most
+    y = read_table(written(tmp_path / "y.csv", f"a,b\n1,{sign}{most}\n2,{sign}{most + 1}\n{gap}"))
+    with pytest.raises(ValueError, match=r"column 'b' of y has integers beyond 2\^53"):
+        pool(x, y)
+    large = read_table(written(tmp_path / "z.csv", f"1.5,{sign}1e300\n2,{sign}9e15\n"))
+    assert abs(numbers(large)[0, 1]) == 1e300
 
 
-def test_arrays_are_checked_without_torch(tmp_path):
+def test_cells_as_people_write_them(tmp_path):
+    lines = [
+        "amount;share;when;ok;group",
+        "1.234,5;10 ;31.12.2024;True;a",
+        "12,5; ;1.1.2025;False;NA",
+        "-3,0;30;2.1.2025;True; b ",
+    ]
+    table = read_table(written(tmp_path / "x.csv", "\n".join(lines)))
+    points = pool(table, table, "none")
+    kinds = [column.kind for column in points.made]
+    assert kinds == ["number", "number", "date", "boolean", "category"]
+    assert points.values[:3, 0].tolist() == [1234.5, 12.5, -3.0]
+    assert points.values[:3, 1].tolist() == [10.0, 20.0, 30.0]  # the median where it is missing
+    assert "share missing" in points.columns
+    assert "group=b" in points.columns
+    american = read_table(written(tmp_path / "y.csv", 'a,b\n"1,234.5","1,000"\n"2",5\n'))
+    assert numbers(american).tolist() == [[1234.5, 1000.0], [2.0, 5.0]]
+
+
+def test_arrays_are_checked(tmp_path):
     for array, message in (
-        (np.array([2**53 + 1, 1]), "integers beyond 2"),
-        (np.array([1, 2**64 - 1], np.uint64), "integers beyond 2"),
         (np.zeros((2, 3, 4)), r"shape \(2, 3, 4\)"),
         (np.zeros((0, 3)), r"shape \(0, 3\)"),
         (np.array(1.0), r"shape \(\)"),
         (np.array([1j]), "no array of numbers"),
         (np.array(["a"]), "no array of numbers"),
-        (np.array([[1.0, 2.0], [np.nan, 1.0]]), "NaN in row 2, column 1"),
     ):
         np.save(tmp_path / "odd.npy", array)
         with pytest.raises(ValueError, match=rf"odd.npy .*{message}"):
             read_table(tmp_path / "odd.npy")
+    np.save(tmp_path / "large.npy", np.array([1, 2**64 - 1], np.uint64))
+    large = read_table(tmp_path / "large.npy")
+    with pytest.raises(ValueError, match="integers beyond 2"):
+        pool(large, large)
 
 
 def test_other_widths(tmp_path):
     x = written(tmp_path / "x.csv", "a,b\n1,2\n")
     np.save(tmp_path / "y.npy", np.zeros((4, 3)))
     with pytest.raises(ValueError, match=r"y.npy has 3 columns, .*x.csv has 2: both must have"):
-        read_two(x, tmp_path / "y.npy")
+        read_pair(x, tmp_path / "y.npy")
 
 
 def test_other_names(tmp_path):
@@ -218,40 +277,248 @@ def test_other_names(tmp_path):
     y = written(tmp_path / "y.csv", "a,b,c\n1,2,3\n")
     for pair in ((x, y), (y, x)):
         with pytest.raises(ValueError, match=r"y.csv has a column 'c' that .*x.csv lacks"):
-            read_two(*pair)
+            read_pair(*pair)
 
 
-def test_other_files(tmp_path):
-    (tmp_path / "x.csv.gz").write_bytes(gzip.compress(b"1,2\n"))
-    np.savez(tmp_path / "x.npz", POINTS)
-    for name in ("x.csv.gz", "x.npz"):
-        with pytest.raises(ValueError, match=r"is no text: give a \.csv"):
-            read_table(tmp_path / name)
-    (tmp_path / "x.npy").write_text("1,2")
+TABLE = pd.DataFrame(
+    {
+        "size": [1.5, 2.5, None],
+        "count": [1, 2, 3],
+        "name": ["ä", "b", None],
+        "ok": [True, False, True],
+    }
+)
+
+
+def csv_of(frame, **options):
+    return frame.to_csv(index=False, **options).encode(options.pop("encoding", "utf-8"))
+
+
+def packed_by(function, *arguments, **options):
+    stream = io.BytesIO()
+    function(stream, *arguments, **options)
+    return stream.getvalue()
+
+
+FORMATS = {
+    "plain": lambda: csv_of(TABLE),
+    "tabs": lambda: csv_of(TABLE, sep="\t"),
+    "decimal commas": lambda: csv_of(TABLE, sep=";", decimal=","),
+    "utf-8 with a mark": lambda: TABLE.to_csv(index=False).encode("utf-8-sig"),
+    "utf-16": lambda: TABLE.to_csv(index=False).encode("utf-16"),
+    "utf-16 without a mark": lambda: TABLE.to_csv(index=False).encode("utf-16-le"),
+    "utf-16, the other way": lambda: TABLE.to_csv(index=False).encode("utf-16-be"),
+    "latin-1": lambda: TABLE.to_csv(index=False).encode("latin-1"),
+    "gz": lambda: gzip.compress(csv_of(TABLE)),
+    "bz2": lambda: bz2.compress(csv_of(TABLE)),
+    "xz": lambda: lzma.compress(csv_of(TABLE)),
+    "zst": lambda: zstandard.compress(csv_of(TABLE)),
+    "json lines": lambda: TABLE.to_json(orient="records", lines=True).encode(),
+    "json": lambda: TABLE.to_json(orient="records").encode(),
+    "json columns": lambda: TABLE.to_json(indent=2).encode(),
+    "parquet": lambda: packed_by(lambda out: TABLE.to_parquet(out)),
+    "parquet, another index": lambda: packed_by(
+        lambda out: TABLE.set_axis([5, 7, 6]).to_parquet(out)
+    ),
+    "feather": lambda: packed_by(lambda out: TABLE.to_feather(out)),
+    "feather, plain": lambda: packed_by(
+        lambda out: TABLE.to_feather(out, compression="uncompressed")
+    ),
+    "xlsx": lambda: packed_by(lambda out: TABLE.to_excel(out, index=False)),
+}
+
+
+@pytest.mark.filterwarnings("ignore:the samples have:UserWarning")
+@pytest.mark.parametrize("made", FORMATS.values(), ids=FORMATS.keys())
+def test_formats_tell_the_same(tmp_path, made):
+    path = tmp_path / "x.table"  # the name says nothing
+    path.write_bytes(made())
+    table = read_table(path)
+    assert (table.columns, table.named) == (tuple(TABLE.columns), True)
+    found, expected = pool(table, table), pool(TABLE, TABLE)
+    np.testing.assert_allclose(found.values, expected.values)
+    assert found.columns == expected.columns
+
+
+def test_arrays_in_archives(tmp_path):
+    np.savez(tmp_path / "one.npz", POINTS)
+    assert (numbers(read_table(tmp_path / "one.npz")) == POINTS).all()
+    np.savez_compressed(tmp_path / "columns.npz", a=POINTS[:, 0], b=POINTS[:, 1])
+    table = read_table(tmp_path / "columns.npz")
+    assert (table.columns, table.named) == (("a", "b"), True)
+    assert (numbers(table) == POINTS[:, :2]).all()
+    np.savez(tmp_path / "odd.npz", a=POINTS, b=POINTS[:, 1])
+    with pytest.raises(ValueError, match=r"odd.npz holds a \(2, 3\), b \(2,\): give one array"):
+        read_table(tmp_path / "odd.npz")
+
+
+def test_files_are_never_code(tmp_path):
     np.save(tmp_path / "objects.npy", np.array([{}, None]), allow_pickle=True)
-    for name in ("x.npy", "objects.npy"):
-        with pytest.raises(ValueError, match="no array of numbers") as error:
+    np.savez(tmp_path / "objects.npz", np.array([{}, None]))
+    (tmp_path / "x.pkl").write_bytes(pickle.dumps(TABLE))
+    (tmp_path / "x.npy").write_text("1,2")
+    for name, message in (
+        ("objects.npy", "no array of numbers"),
+        ("objects.npz", "no archive of arrays"),
+        ("x.pkl", "is a pickle: give csv"),
+    ):
+        with pytest.raises(ValueError, match=message):
             read_table(tmp_path / name)
-        assert "pickle" not in str(error.value)
+
+
+def test_a_folder_of_images(tmp_path):
+    rng = np.random.default_rng(0)
+    grey = rng.integers(0, 255, (3, 4, 5), np.uint8)
+    for place, pixels in enumerate(grey):
+        Image.fromarray(pixels).save(tmp_path / f"{place}.png")
+    table = read_table(tmp_path)
+    assert (table.values == grey.reshape(3, 20)).all()
+    assert not table.named
+    Image.fromarray(rng.integers(0, 255, (4, 5, 3), np.uint8)).save(tmp_path / "colour.png")
+    assert read_table(tmp_path).values.shape == (4, 60)
+    Image.fromarray(grey[0, :3]).save(tmp_path / "z.png")
+    with pytest.raises(ValueError, match=r"z.png has 5 x 3 pixels, 0.png has 5 x 4: give"):
+        read_table(tmp_path)
+    (tmp_path / "z.png").write_bytes(b"\x89PNG")
+    with pytest.raises(ValueError, match=r"z.png is no image that can be read"):
+        read_table(tmp_path)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="empty has no images"):
+        read_table(tmp_path / "empty")
+
+
+class TestLimits:
+    @pytest.fixture(autouse=True)
+    def _small(self, monkeypatch):
+        monkeypatch.setattr("crossedge.data.files.MOST_BYTES", 10**6)
+
+    def bombs(self):
+        zeros, ones = b"0\n" * 10**6, np.ones(10**6)
+        yield from (gzip.compress(zeros), bz2.compress(zeros), lzma.compress(zeros))
+        yield zstandard.compress(zeros)
+        yield packed_by(lambda out: np.savez_compressed(out, ones))
+        frame = pd.DataFrame({"a": ones})
+        yield packed_by(lambda out: frame.to_parquet(out))
+        yield packed_by(lambda out: frame.to_feather(out, compression="zstd"))
+        long = pd.DataFrame({"a": ["x" * 10**5] * 30})
+        yield packed_by(lambda out: long.to_feather(out, compression="zstd"))
+        book = openpyxl.Workbook()
+        for row in range(1, 50):
+            book.active.cell(row, 16_000, 1)
+        yield packed_by(book.save)
+
+    def test_bombs_do_not_go_off(self, tmp_path):
+        for content in self.bombs():
+            assert len(content) < 10**5
+            (tmp_path / "bomb").write_bytes(content)
+            with pytest.raises(ValueError, match=r"bomb holds more than 0.0 GiB after"):
+                read_table(tmp_path / "bomb")
+
+    def test_long_texts_that_repeat_are_kept_once(self, tmp_path):
+        long = pd.DataFrame({"a": ["x" * 10**5, "y"] * 30})
+        long.to_parquet(tmp_path / "x.parquet")
+        assert len(read_table(tmp_path / "x.parquet")) == 60
+
+    def test_images_are_measured_before_they_are_read(self, tmp_path):
+        Image.new("L", (1000, 1000)).save(tmp_path / "a.png")
+        with pytest.raises(ValueError, match="holds more than"):
+            read_table(tmp_path)
+
+
+def test_kinds_are_told_by_content():
+    assert kind_of(b"PAR1") == "parquet"
+    assert kind_of(b"a,b") == "text"
+
+
+class TestSelection:
+    frame = pd.DataFrame(
+        {"group": ["a", "b", "b", "c", None] * 8, "size": range(40), "id": range(40), "z": 1.5}
+    )
+
+    def table(self, tmp_path, frame=None, name="x.csv"):
+        (self.frame if frame is None else frame).to_csv(tmp_path / name, index=False)
+        return read_table(tmp_path / name)
+
+    def test_by_a_column(self, tmp_path):
+        table = self.table(tmp_path)
+        pair, told = split_by(table, "group=b,a")
+        assert told == "group=b against group=a, 16 other rows not used"
+        assert (len(pair.x), len(pair.y)) == (16, 8)
+        assert pair.x.columns == ("size", "id", "z")
+        two = self.table(tmp_path, self.frame.assign(group=np.arange(40) % 2))
+        pair, told = split_by(two, "group")
+        assert told == "group=0 against group=1"
+        assert pair.y["size"].tolist() == list(range(1, 40, 2))
+
+    @pytest.mark.parametrize(
+        ("by", "message"),
+        [
+            ("group", r"column 'group' of .* has 3 values \(a, b, c\), not two: choose"),
+            ("z", r"has 1 value \(1.5\), not two"),
+            ("none", r"--by: .* has no column 'none': it has group, size, id, z"),
+            ("group=a", r"--by group=a does not name two values"),
+            ("group=a,a", r"does not name two values"),
+            ("group=a,d", r"has no value 'd'"),
+        ],
+    )
+    def test_by_what_does_not_do(self, tmp_path, by, message):
+        with pytest.raises(ValueError, match=message):
+            split_by(self.table(tmp_path), by)
+
+    def test_columns(self, tmp_path):
+        x = self.table(tmp_path)
+        y = self.table(tmp_path, self.frame.assign(more=2).drop(columns="z"), "y.csv")
+        path = tmp_path / "x.csv", tmp_path / "y.csv", None
+        for columns, drop, names in (
+            (["size, group"], [], ("size", "group")),
+            (["size", "id"], ["id"], ("size",)),
+            ([], ["z,more"], ("group", "size", "id")),
+        ):
+            assert read_pair(*path, columns, drop).x.columns == names
+            assert read_pair(*path, columns, drop).y.columns == names
+        with pytest.raises(ValueError, match=r"x.csv has a column 'z' that .*y.csv lacks"):
+            read_pair(*path)
+        with pytest.raises(ValueError, match=r"--columns: .*y.csv has no column 'z'"):
+            read_pair(*path, ["z"], [])
+        with pytest.raises(ValueError, match="--drop leaves no column"):
+            choose_columns(Pair(x, x), ["z"], ["z"])
+        with pytest.raises(ValueError, match=r"--drop: .* has no column 'q'"):
+            choose_columns(Pair(x, y), [], ["q"])
+
+    def test_random_rows(self, tmp_path):
+        table = self.table(tmp_path)
+        (x, y), left_out = sample_rows(Pair(table, table.with_rows(np.arange(5))), 10, seed=3)
+        assert (len(x), len(y)) == (10, 5)
+        assert [column.name for column in left_out] == ["size", "id"]
+        again = sample_rows(Pair(table, table), 10, seed=3).pair.x
+        assert x.values.equals(again.values)
+        assert not x.values.equals(sample_rows(Pair(table, table), 10, seed=4).pair.x.values)
 
 
 def test_the_command_tests_two_files(tmp_path, capsys):
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(40, 2)), rng.normal(size=(30, 2)) + 1
     np.save(tmp_path / "x.npy", x)
-    np.savetxt(tmp_path / "y.csv", y, delimiter=",", header="a,b", comments="")
-    assert main(["test", str(tmp_path / "x.npy"), str(tmp_path / "y.csv")]) == 0
-    assert capsys.readouterr().out == f"{ce.two_sample(x, y, rng=0)}\n"
-    (tmp_path / "text.csv").write_text("a,b\n1,two\n")
+    np.savetxt(tmp_path / "y.csv", y, "%.17g", delimiter=",", header="a,b", comments="")
+    files = [str(tmp_path / "x.npy"), str(tmp_path / "y.csv")]
+    assert main(["test", *files]) == 0
+    frames = (pd.DataFrame(points, columns=["a", "b"]) for points in (x, y))
+    told = capsys.readouterr().out
+    assert told.startswith(f"{files[0]} against {files[1]}\n{ce.two_sample(*frames, rng=0)}\n")
+    assert "\n  a  number    centred at " in told
+    assert main(["test", *files, "--scale", "none"]) == 0
+    raw = ce.two_sample(x, y, rng=0)
+    assert f"\n{raw}\n  columns    2 numbers" in capsys.readouterr().out
+    (tmp_path / "text.csv").write_text("a,b\n1,two,three\n")
     (tmp_path / "empty.csv").write_text("a,b\n")
-    (tmp_path / "nan.csv").write_text("1,nan\n")
+    (tmp_path / "infinite.csv").write_text("1,inf\n")
     for name, message in (
         ("none.csv", "none.csv"),
-        ("text.csv", "text.csv is no table"),
+        ("text.csv", "text.csv is no table: line 2 has 3 cells, not 2"),
         ("empty.csv", "empty.csv has no points"),
-        ("nan.csv", "nan.csv has NaN in line 1, column 2"),
+        ("infinite.csv", "column '2' of y has infinity in row 1"),
     ):
-        assert main(["test", str(tmp_path / "x.npy"), str(tmp_path / name)]) == 1
+        assert main(["test", str(tmp_path / "x.npy"), str(tmp_path / name)]) == 2
         error = capsys.readouterr().err
         assert message in error
         assert error.count("\n") == 1

@@ -101,7 +101,7 @@ class TestData:
         arguments = [] if message.startswith("MNIST") else ["--data", str(mnist_folder)]
         code = main(["learn", "mnist", "--out", str(tmp_path / "run"), *arguments])
         error = capsys.readouterr().err
-        assert code == 1
+        assert code == 2
         assert message in error
         assert error.count("\n") == 1
 
@@ -171,7 +171,7 @@ class TestReproduction:
         rows = (tmp_path / "quality.csv").read_text().splitlines()
         assert [row.split(",")[0] for row in rows] == ["model", "moons-1", "moons-2", "moons-3"]
         assert "coverage" in capsys.readouterr().out
-        assert main(["reproduce", "moons", "--epochs", "3", "--out", str(tmp_path)]) == 1
+        assert main(["reproduce", "moons", "--epochs", "3", "--out", str(tmp_path)]) == 2
         assert "other settings" in capsys.readouterr().err
 
     def test_a_run_on_mnist(self, mnist_folder, tmp_path):

@@ -53,13 +53,13 @@ class TestRun:
         }
         state = torch.load(folder / "checkpoint.pt", weights_only=True)  # no code in it
         assert state["epoch"] == 2
-        assert main(command) == 1  # does not overwrite
+        assert main(command) == 2  # does not overwrite
         assert "--resume" in capsys.readouterr().err
 
     def test_a_run_that_diverges_says_so_and_keeps_the_last_good_checkpoint(self, tmp_path, capsys):
         folder = tmp_path / "run"
         phases = ["--phases", "1x1e-3,3x1e30", "--batch", "64", *CHEAP, "--out", str(folder)]
-        assert main(["learn", "moons", *phases]) == 1
+        assert main(["learn", "moons", *phases]) == 2
         error = capsys.readouterr().err
         assert "not finite in step" in error
         assert "smaller step size" in error
@@ -69,7 +69,7 @@ class TestRun:
 
     def test_a_start_that_failed_does_not_occupy_the_folder(self, tmp_path):
         common = ["learn", "moons", "--phases", "1x1e-3", "--batch", "64", "--out", str(tmp_path)]
-        assert main([*common, "--k", "600", "--temperature", "1"]) == 1
+        assert main([*common, "--k", "600", "--temperature", "1"]) == 2
         assert main([*common, *CHEAP]) == 0
 
     @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ class TestRun:
         ],
     )
     def test_options_that_cannot_be_get_one_line(self, options, message, capsys, tmp_path):
-        assert main(["learn", "moons", *options, "--out", str(tmp_path / "run")]) == 1
+        assert main(["learn", "moons", *options, "--out", str(tmp_path / "run")]) == 2
         error = capsys.readouterr().err
         assert message in error
         assert error.count("\n") == 1
@@ -95,11 +95,11 @@ class TestRun:
         assert "is no phase: give EPOCHSxSTEP" in capsys.readouterr().err
 
     def test_wrong_options_get_one_line(self, capsys, tmp_path):
-        assert main(["learn", "moons", "--preset", "mnist-1", "--out", str(tmp_path / "a")]) == 1
+        assert main(["learn", "moons", "--preset", "mnist-1", "--out", str(tmp_path / "a")]) == 2
         assert "is for mnist" in capsys.readouterr().err
-        assert main(["learn", "moons", "--resume", "--batch", "64", "--seed", "1"]) == 1
+        assert main(["learn", "moons", "--resume", "--batch", "64", "--seed", "1"]) == 2
         assert "leave out --batch, --seed" in capsys.readouterr().err
-        assert main(["learn", "moons", "--temperature", "0", "--out", str(tmp_path / "c")]) == 1
+        assert main(["learn", "moons", "--temperature", "0", "--out", str(tmp_path / "c")]) == 2
         assert "temperature 0" in capsys.readouterr().err
         assert not (tmp_path / "c").exists()
 

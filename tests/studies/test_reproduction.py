@@ -22,7 +22,7 @@ class TestReproduction:
         for name in ("power.png", "mmd.png", "claims.csv"):
             assert (out / name).stat().st_size > 500
         assert f"tables and figures are in {out}" in capsys.readouterr().out
-        assert main([*command, "--repetitions", "1", "--seed", "1"]) == 1
+        assert main([*command, "--repetitions", "1", "--seed", "1"]) == 2
         assert "holds another study (other rng): give another" in capsys.readouterr().err
 
     def test_samples_are_those_of_the_paper(self):

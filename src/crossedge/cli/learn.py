@@ -2,53 +2,65 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import shlex
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from crossedge.cli.arguments import phases, scale, seed
+import click
+
+from crossedge.cli.arguments import PHASES, SEED, STATISTICS, TEMPERATURE, Answer, Task, WithHelp
 from crossedge.learning.configuration import PRESETS, RECIPES, WEIGHTS, Configuration
 
 if TYPE_CHECKING:
     from crossedge.learning.learn import Run
 
-
-# the names in crossedge.statistics, which imports numpy and scipy
-STATISTICS = ("cross", "energy", "fisher", "generalized", "max", "mmd", "mmd_ratio", "weighted")
+RECIPE = "  [default: that of the recipe]"
 
 
-def add_to(commands: Any) -> None:
-    learn = commands.add_parser("learn", help="train a generator until the test is fooled")
-    learn.add_argument("data", choices=sorted(RECIPES))
-    learn.add_argument("--out", type=Path, help="folder of the run (default: runs/DATA)")
-    learn.add_argument(
-        "--preset", choices=sorted(PRESETS), help="a model of the paper, or mnist-gmmn"
-    )
-    learn.add_argument("--resume", action="store_true", help="go on with the run in --out")
-    learn.add_argument("--data", dest="folder", help="folder of the MNIST files")
-    learn.add_argument("--weights", choices=list(WEIGHTS))
-    learn.add_argument("--k", type=int)
-    learn.add_argument("--temperature", type=scale, help="number, several with commas, or median")
-    learn.add_argument("--bandwidth", type=scale, help="of the Gaussian kernel, likewise")
-    learn.add_argument("--statistic", choices=STATISTICS)
-    learn.add_argument("--standardize", choices=["true", "false", "normal", "pearson3"])
-    learn.add_argument("--batch", type=int)
-    learn.add_argument(
-        "--phases", type=phases, help="EPOCHSxSTEP[@TEMPERATURE], as 100x1e-3,50x1e-4"
-    )
-    learn.add_argument("--noise", type=int)
-    learn.add_argument("--seed", type=seed)
-    learn.add_argument("--device", default="cpu", help="as torch names it (default: cpu)")
-    learn.set_defaults(run=_learn)
+@click.command("learn", cls=WithHelp, context_settings={"show_default": True})
+@click.argument("data", type=click.Choice(sorted(RECIPES)))
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Folder of the run.  [default: runs/DATA]"
+)
+@click.option(
+    "--preset",
+    type=click.Choice(sorted(PRESETS)),
+    help="A model of the paper, or mnist-gmmn.  [default: our own recipe]",
+)
+@click.option("--resume", is_flag=True, help="Go on with the run in --out.")
+@click.option("--data", "folder", help="Folder of the MNIST files.  [default: none]")
+@click.option("--weights", type=click.Choice(list(WEIGHTS)), help=f"Of the test.{RECIPE}")
+@click.option("--k", type=int, help=f"Number of nearest neighbours.{RECIPE}")
+@click.option(
+    "--temperature", type=TEMPERATURE, help=f"Number, several with commas, or median.{RECIPE}"
+)
+@click.option("--bandwidth", type=TEMPERATURE, help=f"Of the Gaussian kernel, likewise.{RECIPE}")
+@click.option("--statistic", type=click.Choice(STATISTICS), help=f"Of the test.{RECIPE}")
+@click.option(
+    "--standardize",
+    type=click.Choice(["true", "false", "normal", "pearson3"]),
+    help=f"What becomes of the statistic.{RECIPE}",
+)
+@click.option("--batch", type=int, help=f"Points of each sample in a step.{RECIPE}")
+@click.option(
+    "--phases", type=PHASES, help=f"EPOCHSxSTEP[@TEMPERATURE], as 100x1e-3,50x1e-4.{RECIPE}"
+)
+@click.option("--noise", type=int, help=f"Dimensions of the noise.{RECIPE}")
+@click.option("--seed", type=SEED, help=f"Of the run.{RECIPE}")
+@click.option("--device", default="cpu", help="As torch names it.")
+def command(**options: Any) -> Task:
+    """Train a generator until the test is fooled."""
+    given = SimpleNamespace(**options)
+    return Task(lambda task: Answer(_learn(given, task)))
 
 
 SETTINGS = ("weights", "k", "temperature", "bandwidth", "statistic", "batch", "phases", "noise")
 
 
-def _configuration(options: argparse.Namespace) -> Configuration:
+def _configuration(options: SimpleNamespace) -> Configuration:
     base = PRESETS[options.preset] if options.preset else RECIPES[options.data]
     if base.data != options.data:
         raise ValueError(f"--preset {options.preset} is for {base.data}, not for {options.data}")
@@ -63,7 +75,7 @@ def _configuration(options: argparse.Namespace) -> Configuration:
     return configuration
 
 
-def _given(options: argparse.Namespace) -> dict[str, Any]:
+def _given(options: SimpleNamespace) -> dict[str, Any]:
     """Collect the settings that stand on the command line."""
     given = {name: getattr(options, name) for name in (*SETTINGS, "seed")}
     if options.standardize:
@@ -72,11 +84,11 @@ def _given(options: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _learn(options: argparse.Namespace) -> str:
+def _learn(options: SimpleNamespace, task: Task) -> str:
     folder = options.out or Path("runs") / (options.preset or options.data)
     configuration = _checked(options, folder)
     if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
-        return _learn_here(options, folder, configuration)
+        return _learn_here(options, folder, configuration, task)
     import torch
     import torch.distributed as dist
 
@@ -85,12 +97,12 @@ def _learn(options: argparse.Namespace) -> str:
         torch.cuda.set_device(options.device)
     dist.init_process_group("cpu:gloo,cuda:nccl" if "cuda" in options.device else "gloo")
     try:
-        return _learn_here(options, folder, configuration)
+        return _learn_here(options, folder, configuration, task)
     finally:
         dist.destroy_process_group()
 
 
-def _checked(options: argparse.Namespace, folder: Path) -> Configuration:
+def _checked(options: SimpleNamespace, folder: Path) -> Configuration:
     """Check what can be checked without torch, and return the configuration of the run."""
     from crossedge.learning.datasets import mnist_files
     from crossedge.learning.runs import RunFolder
@@ -122,7 +134,9 @@ def _check_device(name: str) -> None:
         raise ValueError(f"--device {name} is not here: leave it out, or give another") from None
 
 
-def _learn_here(options: argparse.Namespace, folder: Path, configuration: Configuration) -> str:
+def _learn_here(
+    options: SimpleNamespace, folder: Path, configuration: Configuration, task: Task
+) -> str:
     from crossedge.learning.learn import Run
     from crossedge.learning.progress import train_with_bar
 
@@ -131,7 +145,7 @@ def _learn_here(options: argparse.Namespace, folder: Path, configuration: Config
         run = Run.resume(folder, options.folder, options.device)
     else:
         run = Run.begin(folder, configuration, options.folder, options.device)
-    options.interrupted = lambda: (
+    task.interrupted = lambda: (
         f"interrupted after epoch {run.saved}; go on with --resume --out {shlex.quote(str(folder))}"
     )
     train_with_bar(run, folder.name)

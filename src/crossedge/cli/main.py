@@ -1,54 +1,64 @@
 """The command line: `crossedge test`, `crossedge learn` and `crossedge reproduce`.
 
 Only light modules are imported at the top, so that help and complaints come at once: whatever needs
-torch is imported by the command that needs it, after its arguments and files have been checked.
+pandas or torch is imported by the command that needs it, after its arguments have been checked.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import sys
 from collections.abc import Sequence
+from typing import Any
+
+import click
 
 from crossedge import __version__
 from crossedge.cli import learn, reproduce, test
+from crossedge.cli.arguments import Answer, Group, SaidError, Task
 from crossedge.runtime.interrupts import run_interruptibly
 from crossedge.runtime.lazy import what_to_install
 
 FAULTS = (ValueError, TypeError, OSError, ImportError, MemoryError, FloatingPointError)
+BAD_INPUT, INTERRUPTED = 2, 130  # exit codes
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code.
 
-    That is 0; or 1 after a line on stderr that says what is wrong; or 130 after an interrupt, which
-    ends a command at once and leaves a line too.
+    That is 0, or 1 if the command says so; or 2 after a line on stderr that says what is wrong; or
+    130 after an interrupt, which ends a command at once and leaves a line too.
     """
-    options = argparse.Namespace(interrupted=lambda: "interrupted", in_thread=True)
+    task = None
+    given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        run_interruptibly(lambda: _parser().parse_args(arguments, options))
+        task = run_interruptibly(lambda: _task(given))
         # the thread only computes: if it finished after an interrupt, it must not have printed
-        answer: str = (
-            run_interruptibly(lambda: options.run(options))
-            if options.in_thread
-            else options.run(options)
-        )
+        answer = run_interruptibly(lambda: task.work(task)) if task.in_thread else task.work(task)
+    except SaidError as said:
+        answer = Answer(str(said))
     except KeyboardInterrupt as stopped:
         if os.environ.get("RANK", "0") == "0":  # one of the processes of torchrun speaks for all
-            _complain(str(stopped) or options.interrupted())
-        return 130
+            _complain(str(stopped) or (task.interrupted() if task else "interrupted"))
+        return INTERRUPTED
+    except click.ClickException as error:
+        where = getattr(error, "ctx", None)
+        path = where.command_path if where else "crossedge"
+        _complain(f"{error.format_message().rstrip('.')} (see {path} --help)")
+        return BAD_INPUT
     except ModuleNotFoundError as missing:
         line = what_to_install("this command", missing)
         _complain(re.sub(r"\[(torch|plots)\]", "[learn]", line))  # which has both
-        return 1
+        return BAD_INPUT
     except FAULTS as error:
         _complain(str(error) or f"{type(error).__name__}, without a message")
-        return 1
-    answer = answer.replace("±", "±" if _can_say("±") else "+-")
-    print(answer, end="\n" if answer else "")  # pipes that are closed: see __main__.py
-    return 0
+        return BAD_INPUT
+    for caution in answer.cautions:
+        _complain(f"warning: {caution}")
+    text = answer.text.replace("±", "±" if _can_say("±") else "+-")
+    print(text, end="\n" if text else "")  # pipes that are closed: see __main__.py
+    return answer.code
 
 
 def _can_say(text: str) -> bool:
@@ -64,12 +74,30 @@ def _complain(text: str) -> None:
     print("crossedge:", " ".join(text.split()), file=sys.stderr, flush=True)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="crossedge", description="Do two samples come from the same distribution?"
-    )
-    parser.add_argument("--version", action="version", version=f"crossedge {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="command")
-    for command in (test, learn, reproduce):
-        command.add_to(commands)
-    return parser
+def _task(arguments: list[str]) -> Task:
+    """Read the arguments, and return the work that they ask for."""
+    with crossedge.make_context("crossedge", arguments) as context:
+        task: Task = crossedge.invoke(context)
+        return task
+
+
+def _say_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
+        raise SaidError(f"crossedge {__version__}")
+
+
+@click.group(cls=Group, no_args_is_help=False)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_say_version,
+    help="Show the version.",
+)
+def crossedge(**_: Any) -> None:
+    """Do two samples come from the same distribution?"""
+
+
+for _each in (test, learn, reproduce):
+    crossedge.add_command(_each.command)

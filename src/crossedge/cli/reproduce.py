@@ -2,52 +2,93 @@
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, TypeVar
 
-from crossedge.cli.arguments import dimensions, jobs, seed, whole_number
+import click
+
+from crossedge.cli.arguments import (
+    COUNT,
+    DIMENSIONS,
+    JOBS,
+    SEED,
+    Answer,
+    Group,
+    Task,
+)
 from crossedge.runtime.interrupts import run_interruptibly
 
-
-def add_to(commands: Any) -> None:
-    reproduce = commands.add_parser("reproduce", help="a figure of the paper, from the beginning")
-    figures = reproduce.add_subparsers(required=True, metavar="figure")
-    power = figures.add_parser("power", help="the power of smoothed, classical and kernel tests")
-    power.add_argument("--out", type=Path, default=Path("reproduction/power"), help="folder")
-    power.add_argument("--repetitions", type=whole_number(1), default=300)
-    power.add_argument("--dimensions", type=dimensions, help="with commas, as 2,8,32")
-    power.add_argument("--seed", type=seed, default=0)
-    workers = power.add_mutually_exclusive_group()
-    workers.add_argument("--jobs", type=jobs, default=-1, help="processes (default: every core)")
-    workers.add_argument("--dask", metavar="ADDRESS", help="the scheduler of a Dask cluster")
-    power.set_defaults(run=_reproduce_power, in_thread=False)
-    moons = figures.add_parser("moons", help="two moons, learnt at three temperatures")
-    moons.add_argument("--out", type=Path, default=Path("reproduction/moons"), help="folder")
-    moons.add_argument(
-        "--epochs", type=whole_number(1), help="of each model (default: the paper's 500)"
-    )
-    moons.add_argument("--seed", type=seed, default=0)
-    moons.set_defaults(run=_reproduce_moons)
-    mnist = figures.add_parser("mnist", help="the models of MNIST, a GMMN and our own recipe")
-    mnist.add_argument("--out", type=Path, default=Path("reproduction/mnist"), help="folder")
-    mnist.add_argument("--data", help="folder of the MNIST files")
-    mnist.add_argument("--steps", type=whole_number(1), help="of each model")
-    mnist.add_argument("--seed", type=seed, default=0)
-    mnist.set_defaults(run=_reproduce_mnist)
-    for figure in (power, moons, mnist):
-        figure.set_defaults(interrupted=lambda: "interrupted; the same command goes on from here")
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def _reproduce_moons(options: argparse.Namespace) -> str:
+def _go_on() -> str:
+    return "interrupted; the same command goes on from here"
+
+
+def _out(figure: str) -> Callable[[Function], Function]:
+    folder = Path("reproduction") / figure
+    return click.option("--out", type=click.Path(path_type=Path), default=folder, help="Folder.")
+
+
+def _seed() -> Callable[[Function], Function]:
+    return click.option("--seed", type=SEED, default=0, help="Of all that is drawn.")
+
+
+@click.group("reproduce", cls=Group, no_args_is_help=False, context_settings={"show_default": True})
+def command() -> None:
+    """Make a figure of the paper, from the beginning."""
+
+
+@command.command("power")
+@_out("power")
+@click.option("--repetitions", type=COUNT, default=300, help="Of each test.")
+@click.option(
+    "--dimensions", type=DIMENSIONS, help="With commas, as 2,8,32.  [default: the paper's]"
+)
+@_seed()
+@click.option("--jobs", type=JOBS, help="Processes.  [default: every core]")
+@click.option("--dask", metavar="ADDRESS", help="Scheduler of a Dask cluster.  [default: none]")
+def power(**options: Any) -> Task:
+    """The power of smoothed, classical and kernel tests."""
+    given = SimpleNamespace(**options)
+    if given.jobs is not None and given.dask is not None:
+        raise click.UsageError("--jobs does not go with --dask: leave one of them out")
+    given.jobs = -1 if given.jobs is None else given.jobs
+    return Task(lambda _: Answer(_reproduce_power(given)), in_thread=False, interrupted=_go_on)
+
+
+@command.command("moons")
+@_out("moons")
+@click.option("--epochs", type=COUNT, help="Of each model.  [default: the paper's 500]")
+@_seed()
+def moons(**options: Any) -> Task:
+    """Two moons, learnt at three temperatures."""
+    given = SimpleNamespace(**options)
+    return Task(lambda _: Answer(_reproduce_moons(given)), interrupted=_go_on)
+
+
+@command.command("mnist")
+@_out("mnist")
+@click.option("--data", help="Folder of the MNIST files.  [default: none]")
+@click.option("--steps", type=COUNT, help="Of each model.  [default: the paper's]")
+@_seed()
+def mnist(**options: Any) -> Task:
+    """The models of MNIST, a GMMN and our own recipe."""
+    given = SimpleNamespace(**options)
+    return Task(lambda _: Answer(_reproduce_mnist(given)), interrupted=_go_on)
+
+
+def _reproduce_moons(options: SimpleNamespace) -> str:
     from crossedge.experiments.moons import reproduce_moons
 
     rows = reproduce_moons(options.out, epochs=options.epochs, seed=options.seed)
     return _models(rows, options.out)
 
 
-def _reproduce_mnist(options: argparse.Namespace) -> str:
+def _reproduce_mnist(options: SimpleNamespace) -> str:
     from crossedge.learning.datasets import mnist_files
 
     mnist_files(options.data)  # before torch is imported
@@ -66,7 +107,7 @@ def _models(rows: list[dict[str, Any]], folder: Path) -> str:
     return "\n".join([*lines, f"the figure and quality.csv are in {folder}"])
 
 
-def _reproduce_power(options: argparse.Namespace) -> str:
+def _reproduce_power(options: SimpleNamespace) -> str:
     """Wait in the main thread: an interrupt there lets the study end its processes."""
     power: Any = run_interruptibly(lambda: import_module("crossedge.experiments.power"))
     study = power.reproduce_power(

@@ -1,34 +1,218 @@
-"""`crossedge test`: compare two files of points."""
+"""`crossedge test`: compare two tables."""
 
 from __future__ import annotations
 
-import argparse
+import json
+import os
+import warnings
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
-from crossedge.cli.arguments import seed, whole_number
+import click
+
+from crossedge.cli.arguments import (
+    COUNT,
+    NULLS,
+    SEED,
+    STATISTICS,
+    TEMPERATURE,
+    Answer,
+    Parsed,
+    Task,
+    WithHelp,
+)
+from crossedge.learning.configuration import WEIGHTS
+
+if TYPE_CHECKING:
+    from crossedge.data.columns import Column
+    from crossedge.data.selection import Pair
+    from crossedge.result import TwoSampleResult
+    from crossedge.weights import Weights
+
+SCALES = ("none", "std", "robust", "rank")  # those of crossedge.data.columns, which imports numpy
+MOST_LINES = 40  # of columns that are shown one by one
+EXITS = """
+\b
+Exit codes:
+  0    done, or not different with --fail-below
+  1    different, with --fail-below
+  2    bad input
+  130  interrupted
+"""
 
 
-def add_to(commands: Any) -> None:
-    test = commands.add_parser("test", help="compare two files of points (.csv or .npy)")
-    test.add_argument("x", type=Path, help="a point in each row; the first may name the columns")
-    test.add_argument("y", type=Path, help="likewise; columns are matched by name, if any")
-    test.add_argument(
-        "--header",
-        action=argparse.BooleanOptionalAction,
-        help="whether the first line of each .csv names the columns (default: by its looks)",
-    )
-    test.add_argument(
-        "--resamples", type=whole_number(1), default=9999, help="random labellings (%(default)s)"
-    )
-    test.add_argument("--seed", type=seed, default=0, help="of the labellings (%(default)s)")
-    test.set_defaults(run=_run)
+def _probability(text: str) -> float:
+    value = float(text)
+    if not 0 < value <= 1:
+        raise ValueError(f"{text} is no p-value: give a number above 0 and at most 1")
+    return value
 
 
-def _run(options: argparse.Namespace) -> str:
-    from crossedge.data.tables import read_two
+FILE = click.Path(path_type=Path, allow_dash=True)
 
-    x, y = read_two(options.x, options.y, options.header)
-    from crossedge.verbs import two_sample  # after the files: it imports numpy and scipy
 
-    return str(two_sample(x, y, n_resamples=options.resamples, rng=options.seed))
+@click.command("test", cls=WithHelp, epilog=EXITS, context_settings={"show_default": True})
+@click.argument("x", type=FILE)
+@click.argument("y", type=FILE, required=False)
+@click.option(
+    "--by", metavar="COLUMN[=a,b]", help="Split X by the two values of a column.  [default: no]"
+)
+@click.option(
+    "--columns", multiple=True, metavar="NAMES", help="Compare these columns only.  [default: all]"
+)
+@click.option("--drop", multiple=True, metavar="NAMES", help="Leave these out.  [default: none]")
+@click.option(
+    "--sample", type=COUNT, metavar="N", help="Random rows of each sample.  [default: all]"
+)
+@click.option(
+    "--header/--no-header",
+    default=None,
+    help="Whether the first line of a text or sheet names the columns.  [default: by its looks]",
+)
+@click.option(
+    "--scale",
+    type=click.Choice(SCALES),
+    help="Scale of numbers, by both samples together.  "
+    "[default: robust if the columns have names, else none]",
+)
+@click.option(
+    "--weights",
+    type=click.Choice(tuple(WEIGHTS)),
+    help="Which points are neighbours.  [default: many, one adaptive test]",
+)
+@click.option("--k", type=COUNT, help="Number of nearest neighbours.  [default: 1]")
+@click.option(
+    "--temperature", type=TEMPERATURE, help="Of smoothed graphs: numbers, or median.  [default: 0]"
+)
+@click.option("--bandwidth", type=TEMPERATURE, help="Of kernels, likewise.  [default: median]")
+@click.option(
+    "--statistic",
+    type=click.Choice(STATISTICS),
+    help="What is computed from the weights.  [default: that of the weights]",
+)
+@click.option("--null", type=click.Choice(NULLS), default="permutation", help="Where p is from.")
+@click.option("--distance", type=float, default=2.0, metavar="P", help="The l_p distance.")
+@click.option("--resamples", type=COUNT, default=9999, help="Random labellings.")
+@click.option("--seed", type=SEED, default=0, help="Of the labellings and of --sample.")
+@click.option("--json", "as_json", is_flag=True, help="Print all facts as JSON.")
+@click.option(
+    "--fail-below",
+    type=Parsed("number", _probability),
+    metavar="P",
+    help="Exit with 1 if the p-value is below.  [default: never]",
+)
+def command(**options: Any) -> Task:
+    """Compare two tables: do X and Y come from the same distribution?
+
+    Tables are csv, tsv and other text, json lines, parquet, feather, xlsx, npy or npz, also
+    compressed (gz, zst, bz2, xz), a folder of images, or - for the standard input. Columns are
+    matched by name, if they have names, and may hold numbers, dates, booleans, categories and
+    missing values. With --by, X alone is split in two.
+    """
+    given = SimpleNamespace(**options)
+    return Task(lambda _: _run(given))
+
+
+def _run(options: SimpleNamespace) -> Answer:
+    _check_options(options)
+    pair, told = _read(options)
+    from crossedge.data.columns import left_out_lines
+    from crossedge.data.selection import sample_rows
+
+    left_out: tuple[Column, ...] = ()
+    if options.sample:
+        pair, left_out = sample_rows(pair, options.sample, options.seed)
+    from crossedge.verbs import two_sample  # after the files: it imports scipy
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = two_sample(
+            pair.x,
+            pair.y,
+            _weights(options),
+            statistic=options.statistic,
+            null=options.null,
+            n_resamples=options.resamples,
+            distance=options.distance,
+            scale=options.scale,
+            rng=options.seed,
+        )
+    result = replace(result, columns=(*result.columns, *left_out))
+    lines = [str(each.message) for each in caught if each.category is UserWarning]
+    cautions = (*left_out_lines(left_out), *lines)
+    is_below = options.fail_below is not None and result.pvalue < options.fail_below
+    text = _as_json(result, told, options, cautions) if options.as_json else _in_words(result, told)
+    return Answer(text, cautions, int(is_below))
+
+
+def _check_options(options: SimpleNamespace) -> None:
+    """Complain of arguments before anything heavy is imported."""
+    if options.y is None and options.by is None:
+        raise ValueError("one file is given: give a second one, or --by COLUMN to split it")
+    if options.y is not None and options.by is not None:
+        raise ValueError("--by splits one file, and two are given: leave one of them out")
+    useful = WEIGHTS.get(options.weights, ())
+    for name in ("k", "temperature", "bandwidth"):
+        if getattr(options, name) is not None and name not in useful:
+            raise ValueError(
+                f"--{name} does not go with weights {options.weights!r}: leave it out"
+                if options.weights
+                else f"--{name} needs --weights: give them, or leave it out"
+            )
+    for path in (options.x, options.y):
+        if path is not None and str(path) != "-":
+            os.stat(path)
+
+
+def _read(options: SimpleNamespace) -> tuple[Pair, str]:
+    """Read the samples, and say what they are."""
+    from crossedge.data.selection import Pair, choose_columns, read_pair, split_by
+    from crossedge.data.tables import read_table
+
+    if options.y is not None:
+        chosen = options.columns, options.drop
+        pair = read_pair(options.x, options.y, options.header, *chosen)
+        return pair, f"{pair.x.source} against {pair.y.source}"
+    pair, told = split_by(read_table(options.x, options.header), options.by)
+    pair = choose_columns(Pair(*pair), options.columns, options.drop)
+    return pair, f"{pair.x.source}, {told}"
+
+
+def _weights(options: SimpleNamespace) -> Weights | None:
+    """Return the weights that the options name; None for the default test."""
+    from crossedge import weights as families
+
+    makers: dict[str, Any] = {
+        "neighbours": families.NearestNeighbours,
+        "tree": families.SpanningTree,
+        "gaussian": families.GaussianKernel,
+        "laplace": families.LaplaceKernel,
+        "multiquadric": families.InverseMultiquadricKernel,
+        "energy": families.EnergyKernel,
+    }
+    if options.weights is None:
+        return None
+    names = ("k", "temperature", "bandwidth")
+    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    weights: Weights = makers[options.weights](**given)
+    return weights
+
+
+def _in_words(result: TwoSampleResult, told: str) -> str:
+    from crossedge.data.columns import show_columns
+
+    if all(column.treatment == "as it is" for column in result.columns):
+        return f"{told}\n{result}"
+    table = show_columns(result.columns[:MOST_LINES])
+    more = len(result.columns) - MOST_LINES
+    rest = f"\n  ... and {more} more, all of them with --json" if more > 0 else ""
+    return f"{told}\n{result}\nwhat was done to each column:\n{table}{rest}"
+
+
+def _as_json(
+    result: TwoSampleResult, told: str, options: SimpleNamespace, cautions: tuple[str, ...]
+) -> str:
+    facts = {"samples": told, **result.to_dict(), "seed": options.seed, "warnings": [*cautions]}
+    return json.dumps(facts, indent=1, allow_nan=False)

@@ -72,11 +72,12 @@ def pooled_distances(
     y: object,
     distance: Distance,
     transform: Transform | None = None,
+    scale: str | None = None,
     thin: Callable[[Samples], Samples] = lambda samples: samples,
 ) -> tuple[Samples, Distances]:
     """Check and pool two samples, and return them with the distances between all points.
 
-    `thin` may leave out points before anything else is done with them.
+    `thin` may leave out points before distances are computed.
     """
     if isinstance(distance, str):
         if distance != "precomputed":
@@ -89,13 +90,18 @@ def pooled_distances(
                 "transform does not go with distance='precomputed', which has no points: "
                 "leave one of them out"
             )
+        if scale is not None:
+            raise ValueError(
+                "scale does not go with distance='precomputed', which has no points: "
+                "leave one of them out"
+            )
         samples = pool_precomputed(x, y)
         return samples, matrix_distances(samples.values)
     if callable(distance):
-        samples = represent(thin(pool(x, y)), transform)
+        samples = represent(thin(pool(x, y, scale)), transform)
         return samples, callable_distances(samples.values, distance, samples.as_tensors)
     check_norm(distance, "p >= 1 for l_p, a callable, or 'precomputed'")
-    samples = represent(thin(pool(x, y)), transform)
+    samples = represent(thin(pool(x, y, scale)), transform)
     return samples, point_distances(samples.values, float(distance))
 
 

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crossedge.data.cautions import look_out
+from crossedge.data.columns import Column, check_scale, encode
 from crossedge.numerics.tolerances import NEGATIVE
 from crossedge.runtime.arrays import is_tensor
 from crossedge.runtime.types import Bools, Floats
@@ -21,7 +23,9 @@ class Samples:
     values: Floats  # (n, d) points, or (n, n) distances
     in_x: Bools  # (n,)
     as_tensors: bool = False  # whether x or y was given as a tensor
-    columns: tuple[str, ...] | None = None  # their names, if x or y was given as a frame
+    columns: tuple[str, ...] | None = None  # names of the coordinates, if x or y is a frame
+    made: tuple[Column, ...] = ()  # what was done to the columns of a frame
+    cautions: tuple[str, ...] = ()  # what the caller should know of a frame, one line each
 
     @property
     def n_x(self) -> int:
@@ -34,31 +38,83 @@ class Samples:
         return len(self.in_x) - self.n_x
 
 
-def pool(x: object, y: object) -> Samples:
+def pool(x: object, y: object, scale: str | None = None) -> Samples:
     """Check two samples of points and stack them, x first.
 
-    Frames are matched by the names of their columns, everything else by position.
+    Frames are matched by the names of their columns, everything else by position. Frames may hold
+    columns of any kind, and are scaled robustly unless `scale` says otherwise; arrays are taken as
+    they are.
     """
-    x_points, x_columns = _as_points(x, "x")
-    y_points, y_columns = _as_points(y, "y")
-    if x_points.shape[1] != y_points.shape[1]:
+    check_scale(scale)
+    if is_frame(x) or is_frame(y) or scale not in (None, "none"):
+        return _pool_tables(x, y, scale)
+    x_points, y_points = _as_points(x, "x"), _as_points(y, "y")
+    _check_width(x_points.shape[1], y_points.shape[1])
+    in_x = np.arange(len(x_points) + len(y_points)) < len(x_points)
+    return Samples(np.concatenate([x_points, y_points]), in_x, is_tensor(x) or is_tensor(y))
+
+
+def is_frame(sample: Any) -> bool:
+    """Return whether a sample has columns with names, as a frame of pandas or polars has."""
+    if hasattr(sample, "collect") and hasattr(sample, "lazy"):
+        return False
+    return hasattr(sample, "columns") and hasattr(sample, "__getitem__")
+
+
+def _pool_tables(x: Any, y: Any, scale: str | None) -> Samples:
+    """Pool two samples of which at least one is a frame, or which are to be scaled."""
+    x_table, y_table = _as_table(x, "x"), _as_table(y, "y")
+    frames = [sample for sample in (x, y) if is_frame(sample)]
+    if len(frames) == 2:
+        for own, has, other, lacks in ((y_table, "y", x_table, "x"), (x_table, "x", y_table, "y")):
+            strangers = [name for name in own if name not in other]
+            if strangers:
+                raise ValueError(
+                    f"{has} has a column {strangers[0]!r} that {lacks} lacks: "
+                    "both samples must share their columns"
+                )
+    else:
+        _check_width(len(x_table), len(y_table))
+        if is_frame(y):
+            x_table = dict(zip(y_table, x_table.values(), strict=True))
+        elif frames:
+            y_table = dict(zip(x_table, y_table.values(), strict=True))
+    if scale is None:
+        scale = "robust" if any(getattr(frame, "named", True) for frame in frames) else "none"
+    names = list(x_table)
+    n_x, n_y = (len(table[names[0]]) for table in (x_table, y_table))
+    for name, size in (("x", n_x), ("y", n_y)):
+        if not size:
+            raise ValueError(f"{name} has no rows: each sample needs at least one point")
+    encoded = encode(x_table, y_table, names, scale)
+    in_x = np.arange(n_x + n_y) < n_x
+    outputs = tuple(output for column in encoded.columns for output in column.outputs)
+    cautions = encoded.cautions
+    if frames:
+        cautions += look_out(encoded.points, in_x, outputs, unscaled=scale == "none")
+    as_tensors = is_tensor(x) or is_tensor(y)
+    return Samples(encoded.points, in_x, as_tensors, outputs, encoded.columns, cautions)
+
+
+def _as_table(sample: Any, name: str) -> dict[Any, Any]:
+    """Return a sample as a column for each name, or for each place if it has no names."""
+    if not is_frame(sample):
+        points = _as_points(sample, name)
+        return dict(enumerate(points.T))
+    columns = list(sample.columns)
+    if len(set(columns)) < len(columns):
+        raise ValueError(f"{name} has two columns of the same name: rename one of them")
+    if not columns:
+        raise ValueError(f"{name} has no columns: each point needs at least one coordinate")
+    return {column: sample[column] for column in columns}
+
+
+def _check_width(x_width: int, y_width: int) -> None:
+    if x_width != y_width:
         raise ValueError(
-            f"y has {_count(y_points.shape[1], 'column')}, x has {x_points.shape[1]}: "
+            f"y has {_count(y_width, 'column')}, x has {x_width}: "
             "both samples must share their columns"
         )
-    if x_columns is not None and y_columns is not None:
-        strangers = [name for name in y_columns if name not in x_columns]
-        if strangers:
-            raise ValueError(
-                f"y has a column {strangers[0]!r} that x lacks: "
-                "both samples must share their columns"
-            )
-        y_points = y_points[:, [y_columns.index(name) for name in x_columns]]
-    in_x = np.arange(len(x_points) + len(y_points)) < len(x_points)
-    as_tensors = is_tensor(x) or is_tensor(y)
-    names = y_columns if x_columns is None else x_columns
-    columns = None if names is None else tuple(map(str, names))
-    return Samples(np.concatenate([x_points, y_points]), in_x, as_tensors, columns)
 
 
 def thinned(samples: Samples, most: int, rng: np.random.Generator) -> Samples:
@@ -82,7 +138,7 @@ def pool_precomputed(x: object, y: object) -> Samples:
     is true on its rows.
     """
     _check_labels_of_matrix(x)
-    matrix, _ = _as_points(x, "x", "drop such points, row and column")
+    matrix = _as_points(x, "x", "drop such points, row and column")
     n = len(matrix)
     if matrix.shape != (n, n):
         raise ValueError(
@@ -183,10 +239,8 @@ def _rows_of_y(y: Any, n: int) -> Bools:
     return mask
 
 
-def _as_points(
-    sample: Any, name: str, remedy: str = "drop such rows or fill them"
-) -> tuple[Floats, list[Any] | None]:
-    """Return a sample as (n, d) doubles, and the names of its columns if it has any."""
+def _as_points(sample: Any, name: str, remedy: str = "drop such rows or fill them") -> Floats:
+    """Return a sample as (n, d) doubles."""
     columns = None
     if type(sample).__module__.partition(".")[0] == "cupy":
         sample = sample.get()  # copy from the GPU, which numpy does not do by itself
@@ -200,7 +254,7 @@ def _as_points(
     elif hasattr(sample, "collect") and hasattr(sample, "lazy"):
         raise TypeError(f"{name} is a lazy frame: pass {name}.collect()")
     elif hasattr(sample, "columns") and hasattr(sample, "to_numpy"):
-        columns = list(sample.columns)
+        columns = list(sample.columns)  # of a frame that is a matrix of distances
         if len(set(columns)) < len(columns):
             raise ValueError(f"{name} has two columns of the same name: rename one of them")
         array = _stack_columns(sample, name)
@@ -240,7 +294,7 @@ def _as_points(
         found = "NaN" if np.isnan(array[row, column]) else "infinity"
         where = f"column {columns[column]!r}" if columns else f"column {column}"
         raise ValueError(f"{name} has {found} at row {row}, {where}: {remedy}")
-    return array, columns
+    return array
 
 
 def _stack_columns(frame: Any, name: str) -> Floats:

@@ -12,10 +12,14 @@ EXTRAS = {
     "distributed": "cluster",
     "joblib": "studies",
     "matplotlib": "plots",
-    "pandas": "studies",
+    "openpyxl": "tables",
+    "pandas": "tables",
+    "PIL": "tables",
+    "pyarrow": "tables",
     "rich": "learn",
     "sklearn": "learn",
     "torch": "torch",
+    "zstandard": "tables",
 }
 
 

@@ -181,7 +181,7 @@ def _paths(edges: Any) -> list[Path]:
 
 def _read_files(paths: list[Path]) -> tuple[Ints, Ints, Floats, int]:
     try:
-        import pyarrow.parquet as parquet  # type: ignore[import-untyped]
+        import pyarrow.parquet as parquet
     except ModuleNotFoundError:
         raise ImportError("parquet needs pyarrow: pip install 'crossedge[studies]'") from None
     parts: list[tuple[Any, Any, Any]] = []

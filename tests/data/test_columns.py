@@ -1,0 +1,379 @@
+"""Columns of any kind as points: what becomes of each, and that the test keeps its level."""
+
+import datetime
+import decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom, kstest
+
+import crossedge as ce
+from crossedge.data.cautions import look_out
+from crossedge.data.columns import identifiers, show_columns
+from crossedge.data.samples import pool
+
+RNG = np.random.default_rng(0)
+
+
+def mixed(rng, n, shift=0.0):
+    """A table with columns of every kind, many of which have missing values."""
+    frame = pd.DataFrame(
+        {
+            "age": rng.normal(40 + 12 * shift, 12, n).round(),
+            "income": rng.lognormal(10, 1, n),
+            "city": rng.choice(["Bern", "Zug", "Basel", None], n, p=[0.4, 0.3, 0.2, 0.1]),
+            "member": rng.random(n) < 0.3,
+            "since": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 500, n), "D"),
+            "children": rng.choice(["0", "1", "2", "3+"], n),
+        }
+    )
+    frame.loc[rng.random(n) < 0.15, "age"] = np.nan
+    return frame
+
+
+def pooled(x, y, scale=None):
+    """The points of two columns, or of two tables."""
+    x, y = (side if isinstance(side, dict) else {"a": side} for side in (x, y))
+    return pool(pd.DataFrame(x), pd.DataFrame(y), scale)
+
+
+class TestNumbers:
+    values = np.array([3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0, 5.0, 35.0])
+
+    def test_scales(self):
+        v = self.values
+        low, middle, high = np.quantile(v, [0.25, 0.5, 0.75])
+        expected = {
+            "none": v,
+            "std": (v - v.mean()) / v.std(),
+            "robust": (v - middle) / (high - low) * 1.3489795003921634,
+            "rank": (pd.Series(v).rank() - 5.5) / 10 * 12**0.5,
+        }
+        for scale, points in expected.items():
+            found = pooled(v[:4], v[4:], scale)
+            np.testing.assert_allclose(found.values[:, 0], points, rtol=1e-12)
+            assert found.made[0].kind == "number"
+        np.testing.assert_array_equal(
+            pooled(v[:4], v[4:]).values, pooled(v[:4], v[4:], "robust").values
+        )
+
+    def test_arrays_are_left_alone_unless_a_scale_is_asked_for(self):
+        v = self.values[:, None]
+        np.testing.assert_array_equal(pool(v[:4], v[4:]).values, v)
+        scaled = pool(v[:4], v[4:], "robust")
+        np.testing.assert_array_equal(scaled.values, pooled(v[:4, 0], v[4:, 0]).values)
+
+    def test_an_empty_interquartile_range_is_replaced(self):
+        v = np.array([0.0] * 30 + [1.0, 2.0])
+        found = pooled(v[:9], v[9:])
+        np.testing.assert_allclose(found.values.std(), 1)
+        assert "standard deviation" in found.made[0].treatment
+
+    @pytest.mark.parametrize("scale", ["none", "std", "robust", "rank"])
+    @pytest.mark.parametrize("unit", [1e-300, 1e300])
+    def test_any_magnitude(self, scale, unit):
+        found = pooled(self.values[:4] * unit, self.values[4:] * unit, scale).values
+        one = pooled(self.values[:4], self.values[4:], scale).values
+        np.testing.assert_allclose(found, one * (unit if scale == "none" else 1), rtol=1e-12)
+
+    def test_missing_values_are_marked_and_filled(self):
+        gaps = np.array([1.0, np.nan, 3.0, 2.0, np.nan])
+        found = pooled(gaps[:2], gaps[2:])
+        assert found.columns == ("a", "a missing")
+        assert found.made[0].missing == 2
+        filled = pooled([1.0], [3.0, 2.0]).values[:, 0]
+        np.testing.assert_allclose(found.values[[0, 2, 3], 0], filled)
+        np.testing.assert_array_equal(found.values[[1, 4], 0], 0)
+        np.testing.assert_allclose(found.values[:, 1], np.array([0, 1, 0, 0, 1]) * 2**0.5)
+        raw = pooled(gaps[:2], gaps[2:], "none").values
+        np.testing.assert_allclose(raw[:, 0], [1, 2, 3, 2, 2])
+        np.testing.assert_allclose(raw[1, 1], 2**0.5 * np.std([1, 3, 2]))
+
+    def test_whether_a_constant_is_missing_counts(self):
+        found = pooled([7.0, np.nan], [7.0, 7.0])
+        assert found.columns == ("a missing",)
+
+    def test_numbers_of_other_types(self):
+        plain = pooled([1.5, 2.0], [4.0]).values
+        for other in (
+            [decimal.Decimal("1.5"), 2, 4],
+            pd.array([1.5, 2, 4], "Float64"),
+            pd.Series([1.5, 2, 4], dtype="float32"),
+            ["1.5", 2.0, 4.0],  # text and numbers, all of which are numbers
+        ):
+            np.testing.assert_allclose(pooled(other[:2], other[2:]).values, plain)
+
+    def test_unknown_scales(self):
+        with pytest.raises(ValueError, match="scale='mean' is unknown: give one of 'none', 'std'"):
+            ce.two_sample([1.0], [2.0], scale="mean")
+        with pytest.raises(ValueError, match="scale does not go with distance='precomputed'"):
+            ce.two_sample(np.zeros((3, 3)), 1, distance="precomputed", scale="std")
+
+
+class TestCategories:
+    def test_different_categories_are_as_far_apart_as_two_numbers(self):
+        found = pooled(["a", "b", " a "], ["c", "a"]).values
+        distances = np.linalg.norm(found[:, None] - found, axis=2)
+        np.testing.assert_allclose(distances[0], np.array([0, 1, 0, 1, 0]) * 2**0.5)
+        numbers = np.random.default_rng(0).normal(size=(2, 20_000))
+        points = pooled(*numbers).values[:, 0]
+        typical = np.sqrt(((points[:20_000] - points[20_000:]) ** 2).mean())
+        np.testing.assert_allclose(typical, 2**0.5, rtol=0.02)
+
+    def test_booleans_and_missing_values(self):
+        np.testing.assert_allclose(
+            pooled([True, False], [True]).values[:, 0], np.array([1, 0, 1]) * 2**0.5
+        )
+        found = pooled([True, None], [False, True])
+        assert found.columns == ("a=False", "a=True", "a missing")
+        assert found.made[0].kind == "boolean"
+        np.testing.assert_array_equal(found.values, [[0, 1, 0], [0, 0, 1], [1, 0, 0], [0, 1, 0]])
+        assert pooled([True, None], [True]).columns == ("a=True", "a missing")
+
+    def test_booleans_beside_numbers_are_numbers(self):
+        np.testing.assert_array_equal(
+            pooled([True, False], [3.0], "none").values[:, 0], [1.0, 0.0, 3.0]
+        )
+
+    def test_a_category_of_one_sample_is_a_difference(self):
+        x, y = pd.DataFrame({"a": ["u"] * 40}), pd.DataFrame({"a": ["v"] * 40})
+        assert ce.two_sample(x, y, rng=0).pvalue < 0.001
+
+    def test_numbers_and_text_agree_on_spelling(self):
+        found = pooled([1, 2, 3], ["1", "02", "many"])
+        assert found.columns == ("a=1", "a=2", "a=3", "a=many")
+
+    def test_too_many_texts_are_refused(self):
+        texts = [f"name {place % 90}" for place in range(200)]
+        with pytest.raises(ValueError, match=r"'a' is text with 90 distinct values.*drop it, or"):
+            pooled(texts[:100], texts[100:])
+        many = texts * 10  # 90 of 2,000 rows
+        assert len(pooled(many[:900], many[900:]).columns) == 90
+
+    def test_numbers_with_a_slip_are_refused(self):
+        texts = [*map(str, range(100, 140)), "1O5"]
+        with pytest.raises(ValueError, match="'a' holds numbers but also '1O5': mend such cells"):
+            pooled(texts[:20], texts[20:])
+
+
+class TestDates:
+    def test_dates_of_all_kinds_are_days(self):
+        days = [datetime.date(2024, 2, 28), datetime.date(2024, 3, 1), datetime.date(2025, 1, 1)]
+        texts = [day.isoformat() for day in days]
+        for x in (
+            pd.to_datetime(pd.Series(texts)),
+            pd.to_datetime(pd.Series(texts)).dt.tz_localize("UTC"),
+            pd.Series(days),
+            pd.Series(texts),
+            pd.Series([f"{text}T00:00:00Z" for text in texts]),
+            pd.Series([f"{day.day}.{day.month}.{day.year}" for day in days]),
+            pd.Series([datetime.timedelta(days=(day - days[0]).days) for day in days]),
+        ):
+            found = pooled(x[:2], x[2:], "none")
+            assert found.made[0].kind == "date"
+            np.testing.assert_allclose(np.diff(found.values[:, 0]), [2, 306])
+
+    def test_dates_and_other_things_do_not_mix(self):
+        with pytest.raises(TypeError, match="holds dates in one sample and number in the other"):
+            pooled(pd.to_datetime(pd.Series(["2024-01-01"])), [1.0])
+        with pytest.raises(TypeError, match="holds dates in one sample and text in the other"):
+            pooled(pd.to_datetime(pd.Series(["2024-01-01"])), ["soon"])
+        mixed = pooled(pd.to_datetime(pd.Series(["2024-01-01"])), ["2024-01-03"], "none")
+        np.testing.assert_allclose(np.diff(mixed.values[:, 0]), [2])
+
+    def test_slashes_are_not_guessed(self):
+        assert pooled(["1/2/2024"], ["2/1/2024"]).made[0].kind == "category"
+
+
+class TestLeftOut:
+    @pytest.mark.parametrize(
+        ("x", "y", "treatment"),
+        [
+            ([7] * 20, [7] * 20, "left out: constant, 7"),
+            (["u"] * 20, ["u"] * 20, "left out: constant, 'u'"),
+            ([True] * 20, [True] * 20, "left out: constant, True"),
+            ([None] * 20, [np.nan] * 20, "left out: no values"),
+            (range(20), range(20), "left out: row numbers"),
+            (range(1, 21), range(1, 21), "left out: row numbers"),
+            (range(5, 25), range(25, 45), "left out: row numbers"),
+            ([f"n{p}" for p in range(20)], [f"m{p}" for p in range(20)], "left out: a different"),
+        ],
+    )
+    def test_columns_that_say_nothing(self, x, y, treatment):
+        points = RNG.normal(size=(2, 20))
+        tables = {"a": x, "b": points[0]}, {"a": y, "b": points[1]}
+        found = pooled(*tables)
+        assert found.columns == ("b",)
+        assert found.made[0].treatment.startswith(treatment)
+        (line,) = [line for line in found.cautions if "left out" in line]
+        assert line.startswith("column 'a' is left out: ")
+        with pytest.warns(UserWarning, match="column 'a' is left out"):
+            ce.two_sample(*map(pd.DataFrame, tables), rng=0)
+        known = identifiers(*map(pd.DataFrame, tables), ["a", "b"])
+        assert bool(known) == (treatment[10:13] in ("row", "a d"))
+
+    def test_integers_that_only_look_like_it(self):
+        for values in (RNG.integers(0, 20, 40), [*range(40, 78), 90, 91], np.arange(40.0)):
+            found = pooled(
+                {"a": values[:20], "b": RNG.normal(size=20)},
+                {"a": values[20:], "b": RNG.normal(size=20)},
+            )
+            assert found.columns == ("a", "b")
+
+    def test_a_single_column_stays(self):
+        assert pooled(range(20), range(20)).columns == ("a",)
+
+    def test_nothing_is_left(self):
+        with pytest.raises(ValueError, match=r"no column is left to compare .'a' is left out: con"):
+            pooled([1, 1], [1])
+
+
+class TestCautions:
+    def look(self, x, y, **options):
+        points = np.concatenate([x, y])
+        in_x = np.arange(len(points)) < len(x)
+        return look_out(points, in_x, [f"c{place}" for place in range(x.shape[1])], **options)
+
+    def test_nothing_to_say(self):
+        rng = np.random.default_rng(0)
+        assert self.look(*rng.normal(size=(2, 500, 3)), unscaled=True) == ()
+        assert self.look(*rng.integers(0, 4, (2, 500, 3)).astype(float)) == ()
+
+    def test_rows_in_both_samples(self):
+        x, y = np.random.default_rng(0).normal(size=(2, 50, 3))
+        y[:7] = x[10:17]
+        (line,) = self.look(x, y)
+        assert line.startswith("7 of 50 rows of the first sample stand in the second, too")
+
+    def test_tiny_samples(self):
+        (line,) = self.look(*np.random.default_rng(0).normal(size=(2, 19, 3)))
+        assert line.startswith("the samples have 19 and 19 rows")
+
+    @pytest.mark.parametrize("sample", [0, 1])
+    def test_sorted_or_clustered_rows(self, sample):
+        both = np.random.default_rng(0).normal(size=(2, 60, 3))
+        both[sample][:, 1] = np.sort(both[sample][:, 1])
+        (line,) = self.look(*both)
+        which = ["first", "second"][sample]
+        assert line.startswith(f"the rows of the {which} sample are sorted or clustered by 'c1'")
+        both[sample][:, 1] = np.repeat(np.random.default_rng(1).permutation(12), 5)
+        assert "clustered by 'c1'" in self.look(*both)[0]
+
+    def test_a_column_that_drowns_the_others(self):
+        x, y = np.random.default_rng(0).normal(size=(2, 50, 3)) * [1, 1, 1e200]
+        assert self.look(x, y) == ()
+        (line,) = self.look(x, y, unscaled=True)
+        assert line.startswith("column 'c2' makes 100% of the squared distance")
+
+    def test_frames_are_looked_at_and_arrays_are_not(self, recwarn):
+        x, y = np.random.default_rng(0).normal(size=(2, 10, 2))
+        ce.two_sample(x, y, rng=0)
+        assert not recwarn
+        with pytest.warns(UserWarning, match="only large differences") as found:
+            ce.two_sample(pd.DataFrame(x), pd.DataFrame(y), rng=0)
+        assert found[0].filename == __file__
+
+
+def test_polars_and_pandas_agree():
+    x, y = mixed(RNG, 40), mixed(RNG, 30)
+    ours, theirs = pool(x, y), pool(pl.from_pandas(x), pl.from_pandas(y))
+    np.testing.assert_allclose(ours.values, theirs.values)
+    assert ours.columns == theirs.columns
+    assert [column.kind for column in ours.made] == [column.kind for column in theirs.made]
+    lists = {"list": [[1]] * 2, "struct": [{"a": 1}] * 2}
+    for values in lists.values():
+        with pytest.raises(TypeError, match="holds lists or dictionaries"):
+            pool(pl.DataFrame({"a": values}), pl.DataFrame({"a": values}))
+
+
+def test_points_do_not_depend_on_who_is_in_which_sample():
+    table = mixed(RNG, 60)
+    whole = pool(table[:25], table[25:]).values
+    order = RNG.permutation(60)
+    shuffled = table.iloc[order]
+    np.testing.assert_allclose(pool(shuffled[:35], shuffled[35:]).values, whole[order])
+
+
+def test_the_result_says_what_was_done():
+    x, y = mixed(RNG, 40), mixed(RNG, 30)
+    x["id"], y["id"] = range(40), range(30)
+    with pytest.warns(UserWarning, match="row numbers"):
+        found = ce.two_sample(x, y, rng=0)
+    assert [column.name for column in found.columns] == list(x.columns)
+    assert "2 numbers, 2 categories, 1 boolean, 1 date, as points in" in str(found)
+    assert str(found).endswith("without id")
+    assert show_columns(found.columns).count("\n") == 6
+    facts = found.to_dict()
+    assert facts["pvalue"] == found.pvalue
+    assert facts["columns"][-1]["treatment"] == "left out: row numbers"
+    assert "null_distribution" not in facts
+    assert len(found.to_dict(null_distribution=True)["null_distribution"]) == 9999
+
+
+@pytest.mark.parametrize("weights", [None, ce.SpanningTree(), ce.GaussianKernel()])
+def test_facts_are_plain(weights):
+    import json
+
+    found = ce.two_sample(*RNG.normal(size=(2, 12, 2)), weights, rng=0, n_resamples=99)
+    assert json.loads(found.to_json()) == found.to_dict()
+    assert json.loads(found.to_json(True, 1))["null_distribution"] == list(found.null_distribution)
+
+
+def test_missingness_itself_is_found():
+    rng = np.random.default_rng(0)
+    x, y = ({"a": rng.normal(size=100), "b": rng.normal(size=100)} for _ in range(2))
+    y["a"][rng.random(100) < 0.4] = np.nan
+    assert ce.two_sample(pd.DataFrame(x), pd.DataFrame(y), rng=0).pvalue < 0.001
+
+
+def test_a_column_in_millions_does_not_drown_the_others():
+    rng = np.random.default_rng(0)
+    x, y = (
+        pd.DataFrame({"age": rng.normal(40 + 8 * s, 10, 150), "income": rng.lognormal(13, 1, 150)})
+        for s in (0, 1)
+    )
+    assert ce.two_sample(x, y, rng=0).pvalue < 0.001
+    with pytest.warns(UserWarning, match="'income' makes 100% of the squared distance"):
+        assert ce.two_sample(x, y, rng=0, scale="none").pvalue > 0.05
+
+
+def test_the_level_holds_on_mixed_tables():
+    """Rejections at 5% and 20% are binomial, and p-values are nowhere too small."""
+    rng = np.random.default_rng(5)
+    test = {"weights": ce.NearestNeighbours(3), "statistic": "weighted", "n_resamples": 199}
+    pvalues = [
+        ce.two_sample(mixed(rng, 25), mixed(rng, 30), **test, rng=rng).pvalue for _ in range(300)
+    ]
+    for level in (0.05, 0.2):
+        assert (np.array(pvalues) <= level).sum() <= binom.isf(1e-3, 300, level)
+    assert kstest(pvalues, "uniform", alternative="greater").pvalue > 1e-3
+    different = [
+        ce.two_sample(mixed(rng, 60), mixed(rng, 60, 2.0), **test, rng=rng).pvalue
+        for _ in range(10)
+    ]
+    assert np.median(different) < 0.05
+
+
+CELLS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**53), 2**53),
+    st.floats(allow_infinity=False),
+    st.text(max_size=5),
+    st.dates(),
+)
+
+
+@given(st.lists(CELLS, min_size=1, max_size=30), st.lists(CELLS, min_size=1, max_size=30))
+def test_any_cells_make_finite_points_or_one_clear_line(x, y):
+    try:
+        found = pooled({"a": x, "b": np.arange(len(x)) % 2.0}, {"a": y, "b": np.full(len(y), 1.0)})
+    except (ValueError, TypeError) as error:
+        assert ": " in str(error) and "\n" not in str(error)  # noqa: PT017, PT018
+    else:
+        assert np.isfinite(found.values).all()
+        assert len(found.columns) == found.values.shape[1]
