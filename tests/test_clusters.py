@@ -100,6 +100,31 @@ def test_bad_samples(arguments, error, message):
         ce.two_sample(*arguments)
 
 
+@pytest.mark.parametrize("distance", [0.5, np.nan, None])
+def test_bad_distances(distance):
+    with pytest.raises((TypeError, ValueError), match="distance"):
+        ce.two_sample(*blocks(X, Y), ce.NearestNeighbours(1), distance=distance)
+
+
+def test_points_of_a_cluster_are_not_thinned():
+    with pytest.raises(ValueError, match="max_points=100 needs"):
+        ce.two_sample(*blocks(X, Y), ce.NearestNeighbours(1), max_points=100)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"a": [1.0, 2.0], "zz": [1.0, 2.0]}, "all files must share their columns"),
+        ({"a": [1.0, 2.0], "b": ["1", "2"]}, "column 'b' of string"),
+    ],
+)
+def test_files_with_other_columns(tmp_path, columns, message):
+    parquet.write_table(pa.table({"a": [1.0, 2.0], "b": [0.0, 3.0]}), tmp_path / "x.parquet")
+    parquet.write_table(pa.table(columns), tmp_path / "y.parquet")
+    with pytest.raises((TypeError, ValueError), match=message):
+        ce.two_sample(tmp_path / "x.parquet", tmp_path / "y.parquet", ce.NearestNeighbours(1))
+
+
 @pytest.mark.slow
 def test_a_killed_worker_changes_nothing():
     distributed = pytest.importorskip("distributed")

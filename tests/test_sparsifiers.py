@@ -92,3 +92,13 @@ def test_refusals():
         ce.sparsify(ce.SpanningTree(1e-4), d)
     with pytest.raises(ValueError, match="needs all distances"):
         ce.sparsify(ce.SpanningTree("median"), edge)
+
+
+def test_all_pairs_are_drawn_from_whatever_the_neighbours():
+    points = np.random.default_rng(0).normal(size=(60, 2))
+    d = np.linalg.norm(points[:, None] - points, axis=-1)
+    one, other = (
+        ce.sparsify(ce.SpanningTree(1.0, neighbours), d, 0.9, rng=0) for neighbours in (None, 5)
+    )
+    np.testing.assert_array_equal(one.i, other.i)
+    np.testing.assert_array_equal(one.conductance, other.conductance)

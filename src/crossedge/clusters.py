@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from crossedge.data.distances import point_distances
+from crossedge.data.distances import check_norm, point_distances
 from crossedge.data.samples import Samples
 from crossedge.moments import LabelMoments
 from crossedge.moments.centred import SecondSums
@@ -73,7 +73,11 @@ def cluster_test(
         )
     if isinstance(distance, str) or callable(distance):
         raise ValueError("samples on a cluster need an l_p distance: give a number of at least 1")
+    check_norm(distance, "p >= 1 for l_p")
     dask = _dask()
+    files = [str(file) for sample in (x, y) if _is_path(sample) for file in _files(sample)]
+    if files:
+        _check_columns(files)
     parts_x, parts_y = _blocks_of(x, "x", dask), _blocks_of(y, "y", dask)
     sizes = list(dask.compute(*(dask.delayed(_checked_size)(part) for part in parts_x + parts_y)))
     columns = {width for size, width in sizes if size}
@@ -103,16 +107,25 @@ def _dask() -> Any:
     return dask
 
 
+def _is_path(sample: object) -> bool:
+    return isinstance(sample, str | Path)
+
+
+def _files(sample: str | Path) -> list[Path]:
+    """Return the parquet files of a folder, or the one file that is meant."""
+    path = Path(sample)
+    files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+    if not files or not files[0].exists():
+        raise FileNotFoundError(f"{str(sample)!r} has no parquet files")
+    return files
+
+
 def _blocks_of(sample: Any, name: str, dask: Any) -> list[Any]:
     """Return the blocks of a sample, each a promise of (n, d) points."""
     if not is_elsewhere(sample):
         raise TypeError(f"{name} is in memory and the other sample is not: give both alike")
-    if isinstance(sample, str | Path):
-        path = Path(sample)
-        files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
-        if not files or not files[0].exists():
-            raise FileNotFoundError(f"{name}={str(sample)!r} has no parquet files")
-        return [dask.delayed(_read_points)(str(file)) for file in files]
+    if _is_path(sample):
+        return [dask.delayed(_read_points)(str(file)) for file in _files(sample)]
     if not hasattr(sample, "rechunk") or sample.ndim != 2:
         raise TypeError(f"{name} is no (n, d) Dask array: give one (frames: .to_dask_array())")
     return list(sample.rechunk({1: -1}).to_delayed()[:, 0])
@@ -123,8 +136,34 @@ def _read_points(file: str) -> Floats:
     import pyarrow.parquet as parquet
 
     table = parquet.read_table(file)
-    names = sorted(table.column_names)
-    return np.column_stack([table.column(name).to_numpy() for name in names]).astype(np.float64)
+    return np.column_stack([table.column(name).to_numpy() for name in _column_names(file)]).astype(
+        np.float64
+    )
+
+
+def _column_names(file: str) -> list[str]:
+    """Return the names of the columns of a parquet file, or raise if one has no numbers."""
+    import pyarrow
+    import pyarrow.parquet as parquet
+
+    schema = parquet.read_schema(file)
+    fields = [field for field in schema if not field.name.startswith("__index_level_")]
+    for field in fields:
+        kind = field.type
+        if not (pyarrow.types.is_floating(kind) or pyarrow.types.is_integer(kind)):
+            raise TypeError(f"{file} has a column {field.name!r} of {kind}: give numbers")
+    return sorted(field.name for field in fields)
+
+
+def _check_columns(files: list[str]) -> None:
+    """Raise ValueError unless all parquet files have the same columns."""
+    first = _column_names(files[0])
+    for file in files[1:]:
+        if _column_names(file) != first:
+            raise ValueError(
+                f"{file} has columns {_column_names(file)} and {files[0]} has {first}: "
+                "all files must share their columns"
+            )
 
 
 def _checked_size(points: Any) -> tuple[int, int]:

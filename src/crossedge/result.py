@@ -89,6 +89,8 @@ class TwoSampleResult:
         A bound on the share of the weight of the complete graph that lies on pairs which
         `neighbours` or `rank` leaves out. It is 0 for all other weights. What is left out costs
         power at most: the p-value is as valid as that of the complete graph.
+    standard_error : float
+        The standard error of "cross" that random projections add; 0 for weights that are exact.
     columns : tuple of Column
         For frames and files, what was done to each column: `.name`, `.kind`, `.treatment`,
         `.outputs` (the coordinates that it became, none if it was left out) and `.missing`.
@@ -117,6 +119,7 @@ class TwoSampleResult:
     exact: bool
     members: tuple[Member, ...] = ()
     left_out: float = 0.0
+    standard_error: float = 0.0
     columns: tuple[Column, ...] = ()
 
     @property
@@ -189,6 +192,19 @@ class TwoSampleResult:
         facts = self.to_dict(null_distribution)
         return json.dumps(facts, indent=indent, allow_nan=False, ensure_ascii=False)
 
+    def _approximations(self) -> list[str]:
+        """Return lines on what was left out or estimated."""
+        lines = []
+        if self.standard_error:
+            lines.append(
+                f"  estimated  weights by random projections: statistic ± {self.standard_error:.2g}"
+            )
+        if 0 < self.left_out < 1:
+            lines.append(f"  left out   at most {self.left_out:.2g} of the weight")
+        elif self.left_out:
+            lines.append("  left out   not known: the bound on the weight is no use here")
+        return lines
+
     def __repr__(self) -> str:
         lead = self.strongest
         return "\n".join(
@@ -202,11 +218,7 @@ class TwoSampleResult:
                 + (f"  (log {self.log_pvalue:.4g})" if self.log_pvalue < LOG_LEAST else ""),
             ]
             + ([f"  carried by {lead.weights.name}, {lead.statistic}"] if lead else [])
-            + (
-                [f"  left out   at most {self.left_out:.2g} of the weight"]
-                if 0 < self.left_out < 1
-                else []
-            )
+            + self._approximations()
             + self._columns_in_words()
         )
 

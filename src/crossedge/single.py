@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 import sys
 
+import numpy as np
+
 from crossedge.data.distances import Distances
 from crossedge.data.samples import Samples
 from crossedge.null import Answer, Law, Normal, Pearson3, Problem
 from crossedge.result import TwoSampleResult
+from crossedge.runtime.types import Bools
 from crossedge.statistics import Linear, Statistic
 from crossedge.statistics.laws import NullMoments, sample_moments
-from crossedge.weights import PairWeights, Weights
+from crossedge.weights import EdgeList, PairWeights, Weights
 
 
 def single_test(
@@ -39,6 +42,8 @@ def pairs_test(
 ) -> TwoSampleResult:
     """Run the same test on pair weights that are known."""
     problem = Problem(pairs, statistic, samples.in_x)
+    if math.isnan(problem.observed):
+        raise FloatingPointError("the statistic is not a number: the weights are out of range")
     if not null.applies(problem):
         raise ValueError(f"null={null.name!r} does not go with statistic={statistic.name!r}")
     answer = null.log_pvalue(problem)
@@ -71,7 +76,17 @@ def pairs_test(
         n_resamples=0 if values is None else len(values),
         exact=answer.exact,
         left_out=getattr(problem.weights, "left_out", 0.0),
+        standard_error=_standard_error(pairs, samples.in_x) if statistic.name == "cross" else 0.0,
     )
+
+
+def _standard_error(pairs: PairWeights, in_x: Bools) -> float:
+    """Return the standard error of the cross-edge count where weights are estimates."""
+    error = getattr(pairs, "error", None)
+    if error is None or not isinstance(pairs, EdgeList):
+        return 0.0
+    crossing = in_x[pairs.i] != in_x[pairs.j]
+    return float(np.sqrt((error[crossing] ** 2).sum()))
 
 
 def _null_moments(problem: Problem, null: Law, answer: Answer, brief: bool) -> NullMoments:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
@@ -119,6 +119,7 @@ def sparsify(
     if not 0 < epsilon < 1:
         raise ValueError(f"epsilon={epsilon} is not between 0 and 1")
     source = np.random.default_rng(int(random_key(rng)))
+    weights = replace(weights, neighbours=None, accuracy=None)  # all pairs that are given
     if isinstance(distances, tuple):
         i, j, length = _checked_edges(*distances)
         return run_usual(lambda: _of_edges(weights, i, j, length, epsilon, source))

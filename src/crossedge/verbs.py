@@ -163,6 +163,13 @@ def two_sample(
     check_rng(rng)
     check_transform(transform)
     check_scale(scale)
+    most = None if max_points is None else _count(max_points, "max_points")
+    known = isinstance(weights, Graph) or isinstance(distance, str)
+    if most is not None and (most < 2 or known or is_elsewhere(x)):
+        raise ValueError(
+            f"max_points={most} needs at least 2, and arrays of points to choose from: leave it out"
+        )
+
     if is_elsewhere(x) or is_elsewhere(y):
         if not isinstance(weights, Weights) or transform is not None or scale is not None:
             raise ValueError(
@@ -175,12 +182,6 @@ def two_sample(
             stop = None if early_stopping is None else _count(early_stopping, "early_stopping")
             law = Permutation(_count(n_resamples, "n_resamples"), rng, stop)
         return run_usual(lambda: cluster_test(x, y, weights, chosen, law, distance))
-
-    most = None if max_points is None else _count(max_points, "max_points")
-    if most is not None and (most < 2 or x is None or isinstance(distance, str)):
-        raise ValueError(
-            f"max_points={most} needs points to choose from, and at least 2: give samples of points"
-        )
 
     def thin(samples: Samples) -> Samples:
         if most is None or len(samples.in_x) <= most:

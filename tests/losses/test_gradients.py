@@ -332,3 +332,15 @@ def test_what_candidate_pairs_cannot_do():
         ce.TwoSampleLoss(ce.SpanningTree(0.5, accuracy=0.1))
     with pytest.raises(ValueError, match="works on the CPU only"):
         loss(x.detach().to("meta"), y.to("meta"))
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+@pytest.mark.parametrize("family", [lambda t: ce.NearestNeighbours(1, t, 4)])
+def test_gradients_of_candidate_pairs_in_any_unit(unit, family):
+    x, y = (one.detach() for one in points(3, 12, 9))
+    slopes = []
+    for scale in (1.0, unit):
+        leaf = (x * scale).requires_grad_()
+        ce.TwoSampleLoss(family(0.5 * scale))(leaf, y * scale).backward()
+        slopes.append(leaf.grad * scale)
+    torch.testing.assert_close(slopes[0], slopes[1], rtol=1e-9, atol=1e-12)

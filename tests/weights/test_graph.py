@@ -95,3 +95,19 @@ def test_bad_labels():
             ce.two_sample(None, y, graph)
     with pytest.raises(TypeError, match="x is None"):
         ce.two_sample(None, IN_Y, ce.SpanningTree())
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+@pytest.mark.parametrize("null", ["normal", "pearson3", "permutation"])
+def test_weights_in_any_unit(unit, null):
+    weights = RNG.uniform(0.5, 1.0, size=len(EDGES))
+    given = {"null": null, "rng": 0, "n_resamples": 99}
+    one = ce.two_sample(None, IN_Y, ce.Graph(EDGES, weights), **given)
+    other = ce.two_sample(None, IN_Y, ce.Graph(EDGES, unit * weights), **given)
+    assert other.pvalue == pytest.approx(one.pvalue)
+    assert other.statistic == pytest.approx(unit * one.statistic)
+
+
+def test_a_graph_is_not_thinned():
+    with pytest.raises(ValueError, match="max_points=20 needs"):
+        ce.two_sample(X, Y, ce.Graph(EDGES), max_points=20)

@@ -196,3 +196,60 @@ def test_weights_in_blocks_of_rows():
     for form in (a.weighted, a.difference):
         assert float(a.std(form)) == pytest.approx(float(b.std(form)))
         assert float(a.skewness(form)) == pytest.approx(float(b.skewness(form)), abs=0.03)
+
+
+@pytest.mark.parametrize("n", [138, 144])
+def test_estimates_do_not_tell_equal_points_apart(n):
+    """All labellings of equal points are alike, whatever the noise of the projections."""
+    zeros = np.zeros((n, 1))
+    found = ce.two_sample(zeros, zeros, ce.SpanningTree(1.0, 3, 0.3), rng=0, n_resamples=99)
+    assert found.pvalue == 1
+    grid = np.random.default_rng(0).integers(0, 9, size=(600, 2)).astype(float)
+    weights = ce.SpanningTree(0.5, 6, 0.2)
+    one, swapped = (
+        ce.two_sample(*some, weights, null="normal").statistic
+        for some in ((grid[:300], grid[300:]), (grid[300:], grid[:300]))
+    )
+    assert one == pytest.approx(swapped, rel=1e-9)
+
+
+def test_result_says_that_weights_are_estimates():
+    x, y = np.random.default_rng(0).normal(size=(2, 300, 3))
+    found = ce.two_sample(x, y, ce.SpanningTree(0.2, 8, 0.1), null="normal")
+    exact = ce.two_sample(x, y, ce.SpanningTree(0.2, 8), null="normal")
+    assert exact.standard_error == 0
+    assert 0 < abs(found.statistic - exact.statistic) < 4 * found.standard_error
+    assert "accuracy 0.1" in str(found)
+    assert "statistic ±" in str(found)
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1.0, 1e200])
+def test_tree_of_all_pairs_in_any_unit(unit):
+    x, y = np.random.default_rng(0).normal(size=(2, 150, 3))
+    weights = ce.SpanningTree(0.3 * unit, accuracy=0.1)
+    found = ce.two_sample(unit * x, unit * y, weights, null="normal")
+    expected = ce.two_sample(x, y, ce.SpanningTree(0.3), null="normal")
+    assert found.statistic == pytest.approx(expected.statistic, rel=0.02)
+    assert weights.pairs(point_distances(unit * x, 2.0)).total == pytest.approx(149)
+
+
+def test_tree_of_all_pairs_says_where_it_ends():
+    x, y = np.random.default_rng(0).normal(size=(2, 150, 3))
+    with pytest.raises(ValueError, match=r"temperature=0\.03 is too low"):
+        ce.two_sample(x, y, ce.SpanningTree(0.03, accuracy=0.1))
+    with pytest.raises(ValueError, match="needs distinct points"):
+        ce.two_sample(x, x, ce.SpanningTree(0.3, accuracy=0.1))
+
+
+def test_left_out_bound_of_candidates_with_tiny_probabilities():
+    """Odds of 1, 1 and a tiny one: with k = 2 the last is chosen twice as often as its odds."""
+    n, t = 97, 1.0
+    rng = np.random.default_rng(0)
+    d = rng.uniform(760.0, 770.0, size=(n, n))
+    for i in range(0, n - 1, 3):
+        d[i : i + 3, i : i + 3] = 1.0
+    d = np.triu(d, 1) + np.triu(d, 1).T
+    found = ce.NearestNeighbours(2, t, 3).pairs(matrix_distances(d))
+    complete = ce.NearestNeighbours(2, t)(d)
+    complete[found.i, found.j] = complete[found.j, found.i] = 0.0
+    assert complete.sum() / 2 / (2 * n) <= found.left_out * (1 + 1e-9) + 1e-300

@@ -41,7 +41,8 @@ def sparse_loss_of_points(
     # the gradient of a length is a unit vector, so the power of two of the points cancels
     from scipy.sparse import coo_array
 
-    scaled, length = distances.points, np.ldexp(pairs.length, distances.exponent)
+    scaled = np.ldexp(distances.points, -500)  # of the order of 1
+    length = np.ldexp(pairs.length, distances.exponent - 500)
     share = np.divide(slope, length, out=np.zeros_like(slope), where=length > 0)
     joined: Any = coo_array((share, (pairs.i, pairs.j)), (pairs.n, pairs.n)).tocsr()
     joined = joined + joined.T

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,6 +26,8 @@ class Candidates:
     i: Ints  # (pairs,): i < j
     j: Ints
     length: Floats  # (pairs,): their distances
+    atom: Ints  # (n,): equal points have equal atoms
+    rank: Ints  # (n,): an order of the points that does not depend on that of the rows
 
     @cached_property
     def table(self) -> tuple[Ints, Ints]:
@@ -41,7 +44,24 @@ class Candidates:
 def candidates_of(graph: EdgeList, distances: Distances) -> Candidates:
     """Return all pairs of points that a graph joins, with their distances."""
     i, j = _expanded(graph)
-    return Candidates(graph.n, i, j, lengths_of(distances, i, j))
+    length = lengths_of(distances, i, j)
+    return Candidates(graph.n, i, j, length, graph.atom, _ranks(distances, length))
+
+
+def _ranks(distances: Distances, length: Floats) -> Ints:
+    """Return a rank for each point by its coordinates; by chance where only distances are known.
+
+    Equal points are ranked by their rows. Chance is seeded by the data.
+    """
+    n = distances.n
+    if isinstance(distances, PointDistances):
+        order = np.lexsort(distances.points.T)
+    else:
+        seed = zlib.crc32(np.sort(length).tobytes())
+        order = np.random.default_rng(seed).permutation(n)
+    rank = np.empty(n, np.int64)
+    rank[order] = np.arange(n)
+    return rank
 
 
 def lengths_of(distances: Distances, i: Ints, j: Ints) -> Floats:

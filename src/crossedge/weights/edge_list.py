@@ -24,6 +24,8 @@ class EdgeList:
     j: Ints
     weight: Floats  # (edges,)
     left_out: float = 0.0  # a bound on the share of the weight that pairs without an edge have
+    unit: float = 1.0  # all weights are in this unit
+    error: Floats | None = None  # (edges,): standard errors of weights that are estimates
 
     @classmethod
     def from_pairs(cls, atom: Ints, i: Ints, j: Ints, weight: Floats) -> EdgeList:
@@ -39,11 +41,6 @@ class EdgeList:
     def n(self) -> int:
         """The number of pooled points."""
         return len(self.atom)
-
-    @property
-    def unit(self) -> float:
-        """1: the weights of graphs need no scaling to stay in the range of doubles."""
-        return 1.0
 
     @cached_property
     def sizes(self) -> Ints:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from crossedge.data.distances import Distances
 from crossedge.runtime.arrays import is_tensor, to_tensor
 from crossedge.runtime.types import Array, Floats, Ints
+from crossedge.weights.dense import LEAST_IN_RANGE, MOST_IN_RANGE
 from crossedge.weights.edge_list import EdgeList
 from crossedge.weights.family import Weights
 
@@ -103,7 +105,11 @@ class Graph(Weights):
 
     def pairs(self, distances: Distances) -> EdgeList:
         self.check_size(distances.n)
-        return EdgeList.from_pairs(np.arange(distances.n), self.i, self.j, self.weight)
+        largest, unit = float(self.weight.max()), 1.0
+        if largest > 0 and not LEAST_IN_RANGE < largest < MOST_IN_RANGE:
+            unit = math.ldexp(1.0, min(max(math.frexp(largest)[1], -1021), 1023))
+        edges = EdgeList.from_pairs(np.arange(distances.n), self.i, self.j, self.weight / unit)
+        return replace(edges, unit=unit)
 
     def of_matrices(self, distances: Array) -> Array:
         n = distances.shape[-1]

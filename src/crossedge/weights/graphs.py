@@ -130,7 +130,16 @@ class GraphWeights(Weights):
         assert self.neighbours is not None
         kept = min(self.neighbours, pairs.n - 1)
         bounds = [model.left_out(kept) for model in models]
-        return EdgeList(np.arange(pairs.n), pairs.i, pairs.j, weight, sum(bounds) / len(bounds))
+        errors = [getattr(model, "standard_error", None) for model in models]
+        error = None if errors[0] is None or len(errors) > 1 else errors[0]
+        return EdgeList(
+            np.arange(pairs.n),
+            pairs.i,
+            pairs.j,
+            weight,
+            sum(bounds) / len(bounds),
+            error=error if error is not None and error.any() else None,
+        )
 
     def temperatures(self, distances: Array) -> list[list[float]]:
         """Return, for each temperature, a list of its values for each of (..., n, n) distances.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -26,6 +27,7 @@ from crossedge.weights.streamed import StreamedWeights
 
 MOST_EXACT_POINTS = 3000  # with `neighbours`; beyond, elimination takes more than a few seconds
 USUAL_ACCURACY = 0.05  # of random projections for more points
+MOST_TEMPERATURES = 30.0  # of the longest tree edge, for trees of all pairs by projections
 GUIDING_NEIGHBOURS = 8  # of each point, in the graph that guides the solver for all pairs
 
 
@@ -120,28 +122,39 @@ class SpanningTree(GraphWeights):
 
         A sparse graph serves to solve the equations faster; it does not change their solution.
         """
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import minimum_spanning_tree
         from scipy.spatial.distance import cdist
 
         from crossedge.numerics.trees.streamed import streamed_tree_potentials
 
         assert self.accuracy is not None
-        (temperature,) = scale_values(self.temperature)
+        if len(np.unique(distances.points, axis=0)) < distances.n:
+            raise ValueError("accuracy without neighbours needs distinct points: give neighbours")
         # in an order that the points decide on, so that random signs do not depend on their order
         order = np.lexsort(distances.points.T)
         sorted_points = replace(distances, points=distances.points[order])
         near = replace(self, neighbours=GUIDING_NEIGHBOURS).candidates(sorted_points)
+        graph = coo_array((near.length, (near.i, near.j)), (near.n, near.n))
+        longest, (given,) = minimum_spanning_tree(graph).data.max(), scale_values(self.temperature)
+        if longest > MOST_TEMPERATURES * given:
+            raise ValueError(
+                f"temperature={given:g} is too low for accuracy without neighbours: "
+                f"give at least {longest / MOST_TEMPERATURES:.2g}, or neighbours"
+            )
+        # points and temperature of the order of 1, so that squares stay in range
+        points = np.ldexp(distances.points, -500)
+        temperature = math.ldexp(given, distances.exponent - 500)
         probes = -(-int(2 / self.accuracy**2) // 8) * 8
-        points = np.ldexp(distances.points, -distances.exponent)
         Z = np.empty((len(points), probes))
         Z[order] = streamed_tree_potentials(points[order], temperature, near.i, near.j, probes)
 
         def rows(first: int, last: int) -> Floats:
             W: Floats = np.exp(cdist(points[first:last], points) / -temperature)
             W *= cdist(Z[first:last], Z, "sqeuclidean")
-            np.minimum(W, 1.0, out=W)
             return W
 
-        return StreamedWeights(distances.n, rows)
+        return StreamedWeights(distances.n, rows).with_total(distances.n - 1, 5 * self.accuracy)
 
     def candidates(self, distances: Distances) -> Candidates:
         from crossedge.weights.nearest_neighbours import NearestNeighbours
@@ -160,7 +173,8 @@ class SpanningTree(GraphWeights):
     def name(self) -> str:
         if not self.is_smooth:
             return "minimum spanning tree"
-        return f"smoothed spanning tree ({self.warmth})"
+        accuracy = "" if self.accuracy is None else f", accuracy {self.accuracy:g}"
+        return f"smoothed spanning tree ({self.warmth}{accuracy})"
 
     @property
     def peak_matrices(self) -> float:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from crossedge.runtime.threads import in_threads
 from crossedge.runtime.types import Floats, Ints
 from crossedge.weights.candidates import Candidates
 
 if TYPE_CHECKING:
     from crossedge.numerics.trees.sparse_marginals import SparseMarginals
+
+BLOCK_ENTRIES = 1 << 18  # entries of the table in a block of rows, the unit of work of a thread
 
 
 class SparseModel(Protocol):
@@ -70,18 +74,28 @@ class SparseNeighbours:
         e_(k-1) / e_k times its odds. Its odds are below those of the K-th nearest candidate, and
         e_(k-1) / e_k is the sum of mu / odds over the m candidates, divided by m - k + 1.
         """
-        (start, pair), n, k = self.pairs.table, self.pairs.n, self.k
-        row = np.repeat(np.arange(n), np.diff(start))
-        length = self.pairs.length[pair]
+        n, k = self.pairs.n, self.k
+        size = max(BLOCK_ENTRIES * n // max(len(self.probability), 1), 1)
+
+        def of_rows(first: int) -> float:
+            return self._left_out_of_rows(first, min(first + size, n), neighbours)
+
+        return sum(in_threads(of_rows, range(0, n, size))) / (k * n)
+
+    def _left_out_of_rows(self, first: int, last: int, neighbours: int) -> float:
+        (start, pair), k, t = self.pairs.table, self.k, self.temperature
+        begin, some = start[first:last] - start[first], slice(start[first], start[last])
+        candidates = np.diff(start[first : last + 1])
+        row, length = np.repeat(np.arange(last - first), candidates), self.pairs.length[pair[some]]
         ordered = length[np.lexsort((length, row))]
-        kth, reach = ordered[start[:-1] + k - 1], ordered[start[:-1] + neighbours - 1]
+        kth, reach = ordered[begin + k - 1], ordered[begin + neighbours - 1]
         with np.errstate(divide="ignore", under="ignore"):
-            # a probability that is too small for a double is at most its odds over the k-th's
-            log_mu = np.maximum(np.log(self.probability), (kth[row] - length) / self.temperature)
-            terms = np.exp(np.minimum(log_mu, 0.0) + (length - reach[row]) / self.temperature)
-        candidates = np.diff(start)
-        ratio = np.add.reduceat(terms, start[:-1]) / (candidates - k + 1)
-        return float(np.minimum((n - 1 - candidates) * ratio, k).sum() / (k * n))
+            # a probability too small for a double is at most k times its odds over the k-th's
+            least = (kth[row] - length) / t + math.log(k)
+            log_mu = np.minimum(np.maximum(np.log(self.probability[some]), least), 0.0)
+            terms = np.exp(log_mu + (length - reach[row]) / t)
+        ratio = np.add.reduceat(terms, begin) / (candidates - k + 1)
+        return float(np.minimum((self.pairs.n - 1 - candidates) * ratio, k).sum())
 
     def _of_pairs(self, entries: Floats) -> Floats:
         """Return the sum of both directions of each pair."""
@@ -109,26 +123,50 @@ class SparseTree:
 
     @cached_property
     def _canonical(self) -> tuple[tuple[Ints, Ints], Ints]:
-        """The ends of the pairs in an order that only lengths decide on, and that order.
+        """The ends of the pairs in an order that the points decide on, and that order.
 
         Random projections draw a sign for each pair in turn. In this order the signs, and so the
         weights, depend neither on the order of the points nor on which sample comes first.
         """
-        (start, pair), length = self.pairs.table, self.pairs.length
-        entries = length[pair]
-        nearest, furthest = (of.reduceat(entries, start[:-1]) for of in (np.minimum, np.maximum))
-        rank = np.empty(self.pairs.n, np.int64)
-        rank[np.lexsort((nearest, furthest))] = np.arange(self.pairs.n)
-        i, j = rank[self.pairs.i], rank[self.pairs.j]
+        i, j = self.pairs.rank[self.pairs.i], self.pairs.rank[self.pairs.j]
         low, high = np.minimum(i, j), np.maximum(i, j)
         order = np.lexsort((high, low))
         return (low[order], high[order]), order
+
+    @cached_property
+    def _alike(self) -> tuple[Ints, Ints] | None:
+        """Which pairs join copies of the same two points, and their numbers; None if none do."""
+        atom, pairs = self.pairs.atom, self.pairs
+        if self.accuracy is None or len(np.unique(atom)) == pairs.n:
+            return None
+        a, b = atom[pairs.i], atom[pairs.j]
+        key = np.minimum(a, b) * (atom.max() + 1) + np.maximum(a, b)
+        _, group, count = np.unique(key, return_inverse=True, return_counts=True)
+        return group, count
+
+    def _averaged(self, values: Floats) -> Floats:
+        """Return the mean over pairs that join copies of the same two points.
+
+        By symmetry these are equal. Estimates are not, and would tell copies apart by their rows.
+        """
+        if self._alike is None:
+            return values
+        group, count = self._alike
+        mean: Floats = (np.bincount(group, values) / count)[group]
+        return mean
 
     @cached_property
     def weight(self) -> Floats:
         """The probability of each pair to be an edge of the tree."""
         found = np.empty_like(self.solved.mu)
         found[self._canonical[1]] = self.solved.mu
+        return self._averaged(found)
+
+    @property
+    def standard_error(self) -> Floats:
+        """The standard error of each weight; zeros where these are exact."""
+        found = np.empty_like(self.solved.standard_error)
+        found[self._canonical[1]] = self.solved.standard_error
         return found
 
     def pull_back(self, gradient: Floats) -> Floats:
@@ -136,7 +174,7 @@ class SparseTree:
         order = self._canonical[1]
         found = np.empty_like(gradient)
         found[order] = self.solved.pull_back(gradient[order])
-        return found
+        return self._averaged(found)
 
     def left_out(self, neighbours: int) -> float:
         """Return a bound on the share of the weight that the complete graph has on other pairs."""

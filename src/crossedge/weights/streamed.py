@@ -44,6 +44,20 @@ class StreamedWeights:
         in_threads(of_block, range(0, self.n, BLOCK_ROWS))
         return RowSums(degree, squares)
 
+    def with_total(self, total: float, tolerance: float) -> StreamedWeights:
+        """Return the weights times a factor that gives them this total, which they nearly have."""
+        factor = total / self.total
+        if not abs(factor - 1) <= tolerance:
+            raise FloatingPointError(
+                f"the weights add up to {self.total:g} instead of {total:g}: "
+                "give a higher temperature, or neighbours"
+            )
+        rows = self.rows
+        found = StreamedWeights(self.n, lambda first, last: factor * rows(first, last))
+        known = RowSums(factor * self.row_sums.degree, factor**2 * self.row_sums.squares)
+        found.__dict__["row_sums"] = known  # no second pass
+        return found
+
     def inside(self, labels: Floats) -> Floats:
         """Return R_x of each of (n, labellings) labels, which are 1 for points in x and else 0."""
 
