@@ -58,7 +58,8 @@ def is_frame(sample: Any) -> bool:
     """Return whether a sample has columns with names, as a frame of pandas or polars has."""
     if hasattr(sample, "collect") and hasattr(sample, "lazy"):
         return False
-    return hasattr(sample, "columns") and hasattr(sample, "__getitem__")
+    # tables of our own have `named`
+    return hasattr(sample, "columns") and (hasattr(sample, "to_numpy") or hasattr(sample, "named"))
 
 
 def _pool_tables(x: Any, y: Any, scale: str | None) -> Samples:
