@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
-from crossedge.data.distances import Distance, pooled_distances
+from crossedge.data.distances import Distance, Distances, pooled_distances
+from crossedge.data.samples import Samples
 from crossedge.null.labellings import observe
 from crossedge.runtime.calls import run_usual
 from crossedge.weights import GraphWeights, SpanningTree
@@ -89,11 +91,13 @@ def divergence(x: Any, y: Any, weights: GraphWeights, *, distance: Distance = 2.
     ('0.56', ['0.13', '0.22'])
     """
     weights = check_graph(weights)
-    return run_usual(lambda: _divergence(x, y, weights, distance))
+    samples, distances = run_usual(lambda: pooled_distances(x, y, distance))
+    for caution in samples.cautions:
+        warnings.warn(caution, UserWarning, stacklevel=2)
+    return run_usual(lambda: _divergence(samples, distances, weights))
 
 
-def _divergence(x: Any, y: Any, weights: GraphWeights, distance: Distance) -> Divergence:
-    samples, distances = pooled_distances(x, y, distance)
+def _divergence(samples: Samples, distances: Distances, weights: GraphWeights) -> Divergence:
     pairs = weights.pairs(distances)
     within = observe(pairs, samples.in_x)
     n_x, n_y = samples.n_x, samples.n_y

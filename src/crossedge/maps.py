@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
@@ -240,6 +241,8 @@ def learn_map(
         if module == "scale" and not scale_name(weights):
             raise ValueError(f"{weights!r} has no temperature or bandwidth that could be learned")
     samples = pool(x, y)
+    for caution in samples.cautions:
+        warnings.warn(caution, UserWarning, stacklevel=2)
     points, in_x = samples.values, samples.in_x
     if min(samples.n_x, samples.n_y) < FEWEST:
         raise ValueError(

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from crossedge.data.columns import Column
+from crossedge.data.columns import Column, printable
 from crossedge.statistics import STATISTICS
 from crossedge.weights import Weights
 
@@ -239,7 +239,7 @@ class TwoSampleResult:
             f"  columns    {counts}, as points in {width} dimension{'s' if width > 1 else ''}"
             + (f", {missing:,} missing values" if missing else "")
         ]
-        gone = [column.name for column in self.columns if not column.outputs]
+        gone = [printable(column.name) for column in self.columns if not column.outputs]
         more = f" and {len(gone) - SHOWN_NAMES} more" if len(gone) > SHOWN_NAMES else ""
         if gone:
             lines.append(f"             without {', '.join(gone[:SHOWN_NAMES])}{more}")

@@ -10,6 +10,7 @@ import time
 
 import click
 import numpy as np
+import pandas as pd
 import pytest
 
 import crossedge as ce
@@ -306,6 +307,26 @@ class TestTables:
         found = subprocess.run(command, input=content, capture_output=True, timeout=60)
         assert found.stdout.startswith(b"standard input against y.csv\n"), found.stderr
         assert main(["test", "-", "-"]) == 2
+
+    def test_hostile_names_and_cells(self, tmp_path):
+        rng = np.random.default_rng(0)
+        for name in "xy":
+            cells = {
+                "größe\x1b[31m": rng.normal(size=30),
+                "two\nlines": rng.choice(["a\nb", "\x1b]0;", "</script>"], 30),
+            }
+            frame = pd.DataFrame(cells)
+            frame.to_json(tmp_path / f"{name}.json", orient="records")
+        for encoding in ("ascii", "utf-8"):
+            found = subprocess.run(
+                [*COMMAND, "test", "x.json", "y.json"],
+                env={**os.environ, "PYTHONIOENCODING": encoding},
+                capture_output=True,
+                timeout=60,
+            )
+            assert found.returncode == 0, found.stderr
+            assert b"\x1b" not in found.stdout + found.stderr
+            assert b"\n  two lines " in found.stdout
 
     def test_what_to_install(self, capsys, monkeypatch):
         monkeypatch.setitem(sys.modules, "pandas", None)

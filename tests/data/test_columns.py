@@ -143,6 +143,12 @@ class TestCategories:
         x, y = pd.DataFrame({"a": ["u"] * 40}), pd.DataFrame({"a": ["v"] * 40})
         assert ce.two_sample(x, y, rng=0).pvalue < 0.001
 
+    def test_numbers_that_are_called_categories(self):
+        x, y = (pd.Series(values, dtype="category") for values in ([1, 2, None], [2, 3.5]))
+        found = pooled(x, y)
+        assert found.columns == ("a=1", "a=2", "a=3.5", "a missing")
+        assert found.made[0].kind == "category"
+
     def test_numbers_and_text_agree_on_spelling(self):
         found = pooled([1, 2, 3], ["1", "02", "many"])
         assert found.columns == ("a=1", "a=2", "a=3", "a=many")

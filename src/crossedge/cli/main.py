@@ -56,22 +56,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return BAD_INPUT
     for caution in answer.cautions:
         _complain(f"warning: {caution}")
-    text = answer.text.replace("±", "±" if _can_say("±") else "+-")
+    text = _sayable(answer.text)
     print(text, end="\n" if text else "")  # pipes that are closed: see __main__.py
     return answer.code
 
 
-def _can_say(text: str) -> bool:
-    """Return whether the output can encode the text."""
+def _sayable(text: str) -> str:
+    """Return text that the output can encode, without characters that would move a cursor."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     try:
-        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+        "±".encode(encoding)
     except UnicodeEncodeError:
-        return False
-    return True
+        text = text.replace("±", "+-")
+    text = "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
+    return text.encode(encoding, "replace").decode(encoding)
 
 
 def _complain(text: str) -> None:
-    print("crossedge:", " ".join(text.split()), file=sys.stderr, flush=True)
+    line = "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
+    print("crossedge:", line, file=sys.stderr, flush=True)
 
 
 def _task(arguments: list[str]) -> Task:

@@ -24,7 +24,10 @@ TIMES_AS_OFTEN = 10  # shared rows must be more frequent than repeated ones by t
 def look_out(
     points: Floats, in_x: Bools, names: Sequence[str], unscaled: bool = False
 ) -> tuple[str, ...]:
-    """Return what the user should know of two samples of points, in one line each."""
+    """Return what the user should know of two samples of points, in one line each.
+
+    `names` has for each coordinate the name of the column that it comes from.
+    """
     found = [*_tiny(in_x), *_shared_rows(points, in_x), *_order(points, in_x, names)]
     return (*found, *(_drowned(points, names) if unscaled else ()))
 
@@ -40,16 +43,16 @@ def _tiny(in_x: Bools) -> Iterator[str]:
 
 def _drowned(points: Floats, names: Sequence[str]) -> Iterator[str]:
     """Name a column that makes nearly all of the distance: shares are those of the variance."""
-    largest = np.abs(points).max(0)
-    top = largest.max() or 1.0
-    variances = (points / top).var(0)
-    total = variances.sum()
-    place = int(np.argmax(variances))
-    if points.shape[1] > 1 and variances[place] > MOST_OF_DISTANCE * total > 0:
-        share = variances[place] / total
+    top = np.abs(points).max() or 1.0
+    shares: dict[str, float] = {}
+    for name, coordinate in zip(names, points.T, strict=True):
+        shares[name] = shares.get(name, 0.0) + float((coordinate / top).var())
+    total = sum(shares.values())
+    most = max(shares, key=lambda name: shares[name])
+    if len(shares) > 1 and shares[most] > MOST_OF_DISTANCE * total > 0:
         yield (
-            f"column {names[place]!r} makes {100 * share:.4g}% of the squared distance and drowns "
-            "the others: scale the columns, as with scale='robust'"
+            f"column {most!r} makes {100 * shares[most] / total:.4g}% of the squared distance and "
+            "drowns the others: scale the columns, as with scale='robust'"
         )
 
 

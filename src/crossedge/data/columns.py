@@ -153,11 +153,14 @@ def spelt_cells(column: Any, name: str) -> list[str]:
 
 def show_columns(columns: Iterable[Column]) -> str:
     """Return a table of what was done to each column, one line each."""
-    columns = list(columns)
-    width = max((len(column.name) for column in columns), default=0)
-    return "\n".join(
-        f"  {column.name:<{width}}  {column.kind:<8}  {column.treatment}" for column in columns
-    )
+    rows = [(printable(column.name), column.kind, column.treatment) for column in columns]
+    width = max((len(name) for name, _, _ in rows), default=0)
+    return "\n".join(f"  {name:<{width}}  {kind:<8}  {done}" for name, kind, done in rows)
+
+
+def printable(text: str) -> str:
+    """Return text on one line, without characters that would move a cursor."""
+    return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
 
 
 def left_out_lines(columns: Sequence[Column]) -> Iterable[str]:
@@ -212,6 +215,8 @@ def _raw_pandas(column: Any, where: str) -> Raw:
         codes, distinct = column.factorize()
     except TypeError:
         raise TypeError(_NESTED.format(where)) from None
+    if column.dtype.name == "category":  # somebody says so, also of numbers
+        return _of_texts(codes, missing, [_spelt(value) for value in distinct])
     return _of_objects(codes, list(distinct), where)
 
 
@@ -352,6 +357,8 @@ def _spelt(value: Any) -> str:
         return value.strip()
     if isinstance(value, bool | np.bool_):
         return str(bool(value))
+    if isinstance(value, date | time | timedelta):
+        return str(value)
     number = float(value)
     if not math.isfinite(number):
         return ""
@@ -614,4 +621,4 @@ def _shown(text: str) -> str:
 
 
 def _brief(text: str) -> str:
-    return text if len(text) <= 20 else text[:17] + "..."
+    return printable(text if len(text) <= 20 else text[:17] + "...")

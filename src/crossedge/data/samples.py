@@ -58,7 +58,8 @@ def is_frame(sample: Any) -> bool:
     """Return whether a sample has columns with names, as a frame of pandas or polars has."""
     if hasattr(sample, "collect") and hasattr(sample, "lazy"):
         return False
-    return hasattr(sample, "columns") and hasattr(sample, "__getitem__")
+    # tables of our own have `named`
+    return hasattr(sample, "columns") and (hasattr(sample, "to_numpy") or hasattr(sample, "named"))
 
 
 def _pool_tables(x: Any, y: Any, scale: str | None) -> Samples:
@@ -91,7 +92,8 @@ def _pool_tables(x: Any, y: Any, scale: str | None) -> Samples:
     outputs = tuple(output for column in encoded.columns for output in column.outputs)
     cautions = encoded.cautions
     if frames:
-        cautions += look_out(encoded.points, in_x, outputs, unscaled=scale == "none")
+        owners = [column.name for column in encoded.columns for _ in column.outputs]
+        cautions += look_out(encoded.points, in_x, owners, unscaled=scale == "none")
     as_tensors = is_tensor(x) or is_tensor(y)
     return Samples(encoded.points, in_x, as_tensors, outputs, encoded.columns, cautions)
 

@@ -460,8 +460,10 @@ def _separator(lines: Sequence[str]) -> str:
     if any(separator in first for separator in "\t;|,"):
         return max(",;\t|", key=first.count)
     words = [line.split() for line in lines]
+    below = words[1:] or words
+    if len(below[0]) > 1 and all(is_number(_with_point(cell)) for cell in below[0]):
+        return " "
     if len({len(row) for row in words}) == 1 and len(words[0]) > 1:
-        below = words[1:] or words
         for column in zip(*below, strict=True):
             if all(is_number(_with_point(cell)) for cell in column):
                 return " "
