@@ -329,6 +329,15 @@ def test_facts_are_plain(weights):
     assert json.loads(found.to_json(True, 1))["null_distribution"] == list(found.null_distribution)
 
 
+def test_other_verbs_take_frames_alike():
+    x, y = (pd.DataFrame({"a": RNG.normal(size=30), "c": "same"}) for _ in range(2))
+    with pytest.warns(UserWarning, match="column 'c' is left out: constant"):
+        found = ce.divergence(x, y, ce.SpanningTree())
+    assert found == ce.divergence(x[["a"]].to_numpy(), y[["a"]].to_numpy(), ce.SpanningTree())
+    with pytest.warns(UserWarning, match="column 'c' is left out: constant"):
+        assert ce.learn_map(x, y, steps=1, n_resamples=99, rng=0).columns == ("a",)
+
+
 def test_missingness_itself_is_found():
     rng = np.random.default_rng(0)
     x, y = ({"a": rng.normal(size=100), "b": rng.normal(size=100)} for _ in range(2))

@@ -199,13 +199,14 @@ def _raw(column: Any, name: str, sample: str) -> Raw:
 
 
 def _raw_pandas(column: Any, where: str) -> Raw:
-    missing = np.asarray(column.isna(), np.bool_)
     kind = getattr(column.dtype, "kind", "O")
-    if kind in "iu":
-        _check_integers(column.min(), column.max(), where)
     if kind in "iuf" and column.dtype.name != "category":
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        missing = np.isnan(values)
+        if kind in "iu" and (np.abs(values) >= LARGEST_INTEGER).any():
+            _check_integers(column.min(), column.max(), where)
         return _of_kind(kind, values, missing, where, checked=True)
+    missing = np.asarray(column.isna(), np.bool_)
     if kind == "b":
         return Raw("boolean", column.to_numpy(dtype=np.bool_, na_value=False), missing)
     if kind in "Mm":
