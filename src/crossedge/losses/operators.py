@@ -455,9 +455,12 @@ def _leave_nested_transforms_to_eager() -> None:
         torch._dynamo.graph_break()
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def _n_transforms() -> int:
     return torch._C._functorch.maybe_current_level() or 0
+
+
+# what torch.compiler.assume_constant_result does, which would import the compiler, for seconds
+_n_transforms._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 def _wants(*given: torch.Tensor | None) -> list[bool]:
