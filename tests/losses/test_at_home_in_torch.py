@@ -260,8 +260,11 @@ except RuntimeError as error:
 @pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "program",
-    [COMPILED, EVERY_STATISTIC_COMPILED, SECOND_DERIVATIVES_COMPILED],
-    ids=["one graph", "every statistic", "second derivatives are refused"],
+    [
+        pytest.param(COMPILED, id="one graph", marks=pytest.mark.slow),
+        pytest.param(EVERY_STATISTIC_COMPILED, id="every statistic"),
+        pytest.param(SECOND_DERIVATIVES_COMPILED, id="second derivatives", marks=pytest.mark.slow),
+    ],
 )
 def test_torch_compile(backend, program):
     """In a process of its own, where nothing was compiled before."""
@@ -399,7 +402,12 @@ print("done")
 
 
 @pytest.mark.parametrize(
-    "program", [GATHERED, TWICE_GATHERED, UNEQUAL], ids=["gradient", "second", "unequal"]
+    "program",
+    [
+        pytest.param(GATHERED, id="gradient"),
+        pytest.param(TWICE_GATHERED, id="second", marks=pytest.mark.slow),
+        pytest.param(UNEQUAL, id="unequal", marks=pytest.mark.slow),
+    ],
 )
 def test_gathered_shares_are_as_one_process(tmp_path, program):
     (tmp_path / "program.py").write_text(program + LEAVE)
