@@ -242,14 +242,25 @@ def test_tree_of_all_pairs_says_where_it_ends():
 
 
 def test_left_out_bound_of_candidates_with_tiny_probabilities():
-    """Odds of 1, 1 and a tiny one: with k = 2 the last is chosen twice as often as its odds."""
-    n, t = 97, 1.0
-    rng = np.random.default_rng(0)
-    d = rng.uniform(760.0, 770.0, size=(n, n))
-    for i in range(0, n - 1, 3):
-        d[i : i + 3, i : i + 3] = 1.0
-    d = np.triu(d, 1) + np.triu(d, 1).T
-    found = ce.NearestNeighbours(2, t, 3).pairs(matrix_distances(d))
-    complete = ce.NearestNeighbours(2, t)(d)
+    """Far candidates of point 0 have odds too small for a double, which count k times."""
+    k, n = 2, 97
+    d = np.full((n, n), 1e5)
+    np.fill_diagonal(d, 0.0)
+
+    def join(i, j, length):
+        d[i, j] = d[j, i] = length
+
+    for first in range(1, n, 3):
+        for i, j in ((0, 1), (0, 2), (1, 2)):
+            join(first + i, first + j, 1.0)
+    for i in (1, 2, 3):
+        join(i, i + 3, 15.9)
+    for i, length in zip(range(1, 7), [14.0, 14.0, 16.0, 16.0001, 16.0001, 16.0001], strict=True):
+        join(0, i, length)
+    for far in range(7, n):
+        join(0, far, 2000.0)
+    found = ce.NearestNeighbours(k, 1.0, 3).pairs(matrix_distances(d))
+    complete = ce.NearestNeighbours(k, 1.0)(d)
     complete[found.i, found.j] = complete[found.j, found.i] = 0.0
-    assert complete.sum() / 2 / (2 * n) <= found.left_out * (1 + 1e-9) + 1e-300
+    outside = complete.sum() / 2 / (k * n)
+    assert 1e-4 < outside <= found.left_out

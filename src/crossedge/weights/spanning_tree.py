@@ -55,7 +55,8 @@ class SpanningTree(GraphWeights):
         The relative standard error of weights by random projections [3]_, for one temperature. With
         `neighbours`, weights are exact by default up to 3,000 points, and have an accuracy of 0.05
         above. Without, the tree of all pairs is computed in blocks of rows, with memory for
-        2 n / accuracy^2 numbers and no matrix; p-values are by permutation or by the normal law.
+        2 n / accuracy^2 numbers and no matrix, for distinct points and temperatures of at least a
+        thirtieth of the longest edge of the minimum spanning tree.
 
     Raises
     ------
