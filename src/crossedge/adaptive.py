@@ -57,6 +57,52 @@ class Part(NamedTuple):
     prior: float
 
 
+class Evidence(NamedTuple):
+    """The evidence of the samples as given, followed by that of relabelled samples."""
+
+    parts: Floats  # (parts, 1 + labellings)
+    whole: Floats  # (1 + labellings,), the soft maximum of the parts
+    tolerances: Floats  # (parts,) rounding errors of the evidence as given
+    tolerance: float  # the same of the whole
+
+
+class Scorer:
+    """The weights of all parts on one pooled sample, ready for any labellings."""
+
+    def __init__(self, parts: Sequence[Part], samples: Samples, distances: Distances) -> None:
+        self.parts, self.in_x = tuple(parts), samples.in_x
+        self.groups = []
+        for one, group in groupby(parts, key=lambda part: part.weights):
+            pairs = one.pairs(distances)
+            moments = LabelMoments(
+                pairs, samples.n_x, samples.n_y, nearly=distances.n > MOST_EXACT_POINTS
+            )
+            self.groups.append((pairs, moments, tuple(part.statistic for part in group)))
+
+    def evidence(self, labellings: Labellings) -> Evidence:
+        """Return the evidence of each part and of the whole."""
+        table, rounding = [], []
+        for pairs, moments, statistics in self.groups:
+            seen = observe(pairs, self.in_x)
+            drawn = relabel(pairs, labellings, range(labellings.blocks))
+            x = np.append(seen.x, drawn.x[: labellings.count])
+            y = np.append(seen.y, drawn.y[: labellings.count])
+            for statistic in statistics:
+                law = statistic.law
+                assert law is not None
+                log_p = law.log_pvalue(statistic, x, y, moments, Pearson3.log_tail)
+                table.append(-log_p)
+                # evidence is about z^2 / 2, so a rounding error of z is multiplied by z
+                z = math.sqrt(2 * max(table[-1][0], 0.0))
+                rounding.append(moments.score_rounding() * (1 + z))
+        values, tolerances = np.stack(table), np.array(rounding)
+        priors = np.array([part.prior for part in self.parts])
+        prior = np.log(priors)[:, None] - math.log(priors.sum())
+        whole = np.logaddexp.reduce(SHARPNESS * values + prior, axis=0) / SHARPNESS
+        shares = np.exp(SHARPNESS * (values[:, 0] - whole[0]) + prior[:, 0])
+        return Evidence(values, whole, tolerances, float(shares @ tolerances))
+
+
 def adaptive_test(
     weights: Sequence[Weights] | None,
     statistic: Statistic | None,
@@ -72,35 +118,14 @@ def adaptive_test(
         if weights
         else distances.n <= MOST_DENSE_POINTS
     )
-    full = _with_matrix(distances) if dense else distances
+    full = with_matrix(distances) if dense else distances
     if weights is not None:
-        parts = _all_parts(weights, names)
+        parts = all_parts(weights, names)
     else:
         parts = default_parts(full, names) if dense else sparse_parts(full, names)
     labellings = Labellings(distances.n, samples.n_x, n_resamples, rng)
-    table, tolerances = [], []
-    for one, group in groupby(parts, key=lambda part: part.weights):
-        pairs = one.pairs(full)
-        moments = LabelMoments(
-            pairs, samples.n_x, samples.n_y, nearly=distances.n > MOST_EXACT_POINTS
-        )
-        seen = observe(pairs, samples.in_x)
-        drawn = relabel(pairs, labellings, range(labellings.blocks))
-        x = np.append(seen.x, drawn.x[: labellings.count])
-        y = np.append(seen.y, drawn.y[: labellings.count])
-        for part in group:
-            law = part.statistic.law
-            assert law is not None
-            log_p = law.log_pvalue(part.statistic, x, y, moments, Pearson3.log_tail)
-            table.append(-log_p)  # the evidence of the samples as given, then of relabelled ones
-            # evidence is about z^2 / 2, so a rounding error of z is multiplied by z
-            z = math.sqrt(2 * max(table[-1][0], 0.0))
-            tolerances.append(moments.score_rounding() * (1 + z))
-    evidence = np.stack(table)
-    prior = np.log([part.prior for part in parts])[:, None] - math.log(sum(p.prior for p in parts))
-    whole = np.logaddexp.reduce(SHARPNESS * evidence + prior, axis=0) / SHARPNESS
-    shares = np.exp(SHARPNESS * (evidence[:, 0] - whole[0]) + prior[:, 0])
-    null = PermutationNull(whole[1:], labellings.exact, False)
+    found = Scorer(parts, samples, full).evidence(labellings)
+    null = PermutationNull(found.whole[1:], labellings.exact, False)
     null.values.setflags(write=False)
 
     def pvalue(values: Floats, tolerance: float) -> float:
@@ -109,11 +134,11 @@ def adaptive_test(
 
     members = tuple(
         Member(part.weights, part.statistic.name, float(values[0]), pvalue(values, tolerance))
-        for part, values, tolerance in zip(parts, evidence, tolerances, strict=True)
+        for part, values, tolerance in zip(parts, found.parts, found.tolerances, strict=True)
     )
-    p = pvalue(whole, float(shares @ tolerances))
+    p = pvalue(found.whole, found.tolerance)
     mean, std, skewness = sample_moments(null.values)
-    observed = float(whole[0])
+    observed = float(found.whole[0])
     return TwoSampleResult(
         statistic=observed,
         pvalue=p,
@@ -135,7 +160,7 @@ def adaptive_test(
     )
 
 
-def _all_parts(weights: Sequence[Weights], names: Sequence[str]) -> list[Part]:
+def all_parts(weights: Sequence[Weights], names: Sequence[str]) -> list[Part]:
     """Return all combinations of weights and statistics, with equal prior weights."""
     return [Part(one, statistic_named(name), 1.0) for one in weights for name in names]
 
@@ -158,7 +183,7 @@ def default_parts(distances: Distances, names: Sequence[str]) -> list[Part]:
     temperatures = sorted({gap for gap in gaps if gap > 0} - {farthest})
     local = [NearestNeighbours(1, temperature) for temperature in temperatures]
     local.append(NearestNeighbours(min(max(n // 8, 1), n - 1)))
-    parts = _all_parts(local, names)
+    parts = all_parts(local, names)
     if farthest > 0:
         parts.append(
             Part(NearestNeighbours(1, farthest), statistic_named(names[0]), float(len(parts)))
@@ -175,7 +200,7 @@ def sparse_parts(distances: Distances, names: Sequence[str]) -> list[Part]:
     """
     sizes = [SIZE_RATIO**step for step in range(1, 5)]
     few = [k for k in sizes if distances.n * k <= MOST_EDGES and k < distances.n / 4]
-    parts = _all_parts([NearestNeighbours(k) for k in few or [1]], names)
+    parts = all_parts([NearestNeighbours(k) for k in few or [1]], names)
     parts.append(Part(EnergyKernel(rank=LANDMARKS), statistic_named(names[0]), float(len(parts))))
     return parts
 
@@ -197,7 +222,7 @@ def _median_gaps(matrix: Floats, sizes: list[int]) -> list[float]:
     return [float(gap) for gap in np.median(gaps, axis=0)]
 
 
-def _with_matrix(distances: Distances) -> Distances:
+def with_matrix(distances: Distances) -> Distances:
     """Return the distances with their matrix, so that it is computed once for all weights."""
     if isinstance(distances, RowDistances) and distances.matrix is not None:
         return distances

@@ -97,19 +97,34 @@ def encode(x: Any, y: Any, names: Sequence[Any], scale: str) -> Encoded:
 
     A table gives a column for a name: x[name]. Both have all the names.
     """
+    pooled = (
+        (
+            str(name),
+            join(
+                read_column(x[name], str(name), "x"),
+                read_column(y[name], str(name), "y"),
+                str(name),
+            ),
+        )
+        for name in names
+    )
+    return encode_pooled(pooled, len(names), scale)
+
+
+def encode_pooled(columns: Iterable[tuple[str, Raw]], count: int, scale: str) -> Encoded:
+    """Turn so many columns, each with its name, into points."""
     made: list[_Made] = []
-    for name in names:
+    height = 0
+    for name, column in columns:
         checkpoint()
-        shown = str(name)
-        column = _join(_raw(x[name], shown, "x"), _raw(y[name], shown, "y"), shown)
-        made.append(_coordinates(column, shown, scale, alone=len(names) == 1))
-    columns = tuple(each.column for each in made)
-    if not any(column.outputs for column in columns):
+        height = len(column.missing)
+        made.append(_coordinates(column, name, scale, alone=count == 1))
+    described = tuple(each.column for each in made)
+    if not any(column.outputs for column in described):
         reasons = "; ".join(
-            f"{column.name!r} is {column.treatment}" for column in columns[:SHOWN_NAMES]
+            f"{column.name!r} is {column.treatment}" for column in described[:SHOWN_NAMES]
         )
         raise ValueError(f"no column is left to compare ({reasons}): give one that varies")
-    height = len(x[names[0]]) + len(y[names[0]])
     width = sum(len(each.coordinates) for each in made)
     check_bytes(16.0 * height * width, f"{height:,} points in {width} dimensions", "drop columns")
     points = np.empty((height, width))
@@ -119,7 +134,7 @@ def encode(x: Any, y: Any, names: Sequence[Any], scale: str) -> Encoded:
             points[:, place] = coordinate
             place += 1
         each.coordinates.clear()
-    return Encoded(points, columns, tuple(left_out_lines(columns)))
+    return Encoded(points, described, tuple(left_out_lines(described)))
 
 
 def identifiers(x: Any, y: Any, names: Sequence[Any]) -> list[Column]:
@@ -129,7 +144,7 @@ def identifiers(x: Any, y: Any, names: Sequence[Any]) -> list[Column]:
     found = []
     for name in names:
         shown = str(name)
-        joined = _join(_raw(x[name], shown, "x"), _raw(y[name], shown, "y"), shown)
+        joined = join(read_column(x[name], shown, "x"), read_column(y[name], shown, "y"), shown)
         if _numbers_rows(joined):
             found.append(_identifier(shown, "number"))
         elif joined.kind == "text" and _names_rows(joined):
@@ -139,7 +154,7 @@ def identifiers(x: Any, y: Any, names: Sequence[Any]) -> list[Column]:
 
 def spelt_cells(column: Any, name: str) -> list[str]:
     """Return the cells of a column as text, with numbers as a file has them; "" if missing."""
-    raw = _raw(column, name, "the table")
+    raw = read_column(column, name, "the table")
     if raw.kind == "empty":
         return [""] * len(raw.missing)
     if raw.kind != "text":
@@ -180,7 +195,7 @@ def left_out_lines(columns: Sequence[Column]) -> Iterable[str]:
 # From columns of pandas, polars and numpy to arrays
 
 
-def _raw(column: Any, name: str, sample: str) -> Raw:
+def read_column(column: Any, name: str, sample: str) -> Raw:
     """Return a column as arrays, or raise TypeError or ValueError."""
     where = f"column {name!r} of {sample}"
     if type(column).__module__.partition(".")[0] == "polars":
@@ -369,7 +384,7 @@ def _spelt(value: Any) -> str:
 # The two samples of a column together
 
 
-def _join(x: Raw, y: Raw, name: str) -> Raw:
+def join(x: Raw, y: Raw, name: str) -> Raw:
     """Return the pooled column, of the kind that serves both samples."""
     missing = np.concatenate([x.missing, y.missing])
     kinds = {x.kind, y.kind} - {"empty"}
