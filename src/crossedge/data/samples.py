@@ -48,7 +48,7 @@ def pool(x: object, y: object, scale: str | None = None) -> Samples:
     check_scale(scale)
     if is_frame(x) or is_frame(y) or scale not in (None, "none"):
         return _pool_tables(x, y, scale)
-    x_points, y_points = _as_points(x, "x"), _as_points(y, "y")
+    x_points, y_points = as_points(x, "x"), as_points(y, "y")
     _check_width(x_points.shape[1], y_points.shape[1])
     in_x = np.arange(len(x_points) + len(y_points)) < len(x_points)
     return Samples(np.concatenate([x_points, y_points]), in_x, is_tensor(x) or is_tensor(y))
@@ -64,7 +64,7 @@ def is_frame(sample: Any) -> bool:
 
 def _pool_tables(x: Any, y: Any, scale: str | None) -> Samples:
     """Pool two samples of which at least one is a frame, or which are to be scaled."""
-    x_table, y_table = _as_table(x, "x"), _as_table(y, "y")
+    x_table, y_table = as_table(x, "x"), as_table(y, "y")
     frames = [sample for sample in (x, y) if is_frame(sample)]
     if len(frames) == 2:
         for own, has, other, lacks in ((y_table, "y", x_table, "x"), (x_table, "x", y_table, "y")):
@@ -98,10 +98,10 @@ def _pool_tables(x: Any, y: Any, scale: str | None) -> Samples:
     return Samples(encoded.points, in_x, as_tensors, outputs, encoded.columns, cautions)
 
 
-def _as_table(sample: Any, name: str) -> dict[Any, Any]:
+def as_table(sample: Any, name: str) -> dict[Any, Any]:
     """Return a sample as a column for each name, or for each place if it has no names."""
     if not is_frame(sample):
-        points = _as_points(sample, name)
+        points = as_points(sample, name)
         return dict(enumerate(points.T))
     columns = list(sample.columns)
     if len(set(columns)) < len(columns):
@@ -140,7 +140,7 @@ def pool_precomputed(x: object, y: object) -> Samples:
     is true on its rows.
     """
     _check_labels_of_matrix(x)
-    matrix = _as_points(x, "x", "drop such points, row and column")
+    matrix = as_points(x, "x", "drop such points, row and column")
     n = len(matrix)
     if matrix.shape != (n, n):
         raise ValueError(
@@ -241,7 +241,7 @@ def _rows_of_y(y: Any, n: int) -> Bools:
     return mask
 
 
-def _as_points(sample: Any, name: str, remedy: str = "drop such rows or fill them") -> Floats:
+def as_points(sample: Any, name: str, remedy: str = "drop such rows or fill them") -> Floats:
     """Return a sample as (n, d) doubles."""
     columns = None
     if type(sample).__module__.partition(".")[0] == "cupy":

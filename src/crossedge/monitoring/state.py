@@ -1,0 +1,112 @@
+"""What a monitor says after each batch."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from crossedge.data.columns import printable
+from crossedge.html import html_table
+from crossedge.monitoring.changes import ColumnChange
+from crossedge.result import _plain
+
+SHOWN = 3  # columns in the words after an alarm
+
+
+@dataclass(frozen=True, repr=False)
+class MonitorState:
+    """The answer of `Monitor.update`, which prints as a summary.
+
+    Attributes
+    ----------
+    batch : int
+        The number of the batch, from 1 on. It goes on after `Monitor.reset`.
+    size : int
+        The number of rows in the batch.
+    pvalue : float
+        The p-value of this batch against all that came before. If nothing changes, the p-values of
+        all batches are independent and uniform.
+    evidence : float
+        The evidence of all batches together. There is an alarm if it reaches the threshold.
+    threshold : float
+        One over the false-alarm rate, or the run length.
+    alarm : bool
+        Whether the evidence has reached the threshold, with this batch or with an earlier one.
+    since : int or None
+        The batch with which the change began, as estimated; None without an alarm.
+    columns : tuple of ColumnChange
+        After an alarm, the columns that changed most: `.name`, `.change`, `.is_clear`, `.words`.
+    name : str or None
+        The name that the caller gave to the batch, such as that of a file.
+    words : str
+        The answer in one sentence.
+    """
+
+    batch: int
+    size: int
+    pvalue: float
+    evidence: float
+    threshold: float
+    alarm: bool
+    since: int | None = None
+    columns: tuple[ColumnChange, ...] = ()
+    name: str | None = None
+
+    @property
+    def words(self) -> str:
+        """The answer in one sentence."""
+        if not self.alarm:
+            return "no change is established"
+        clear = [each for each in self.columns if each.is_clear][:SHOWN]
+        if clear:
+            where = "most in " + "; ".join(f"{printable(c.name)} ({c.words})" for c in clear)
+        elif len(self.columns) > 1:
+            where = "in no column clearly, so perhaps in how columns go together"
+        else:
+            where = "small, but lasting"
+        return f"ALARM: the data has changed since about batch {self.since}, {where}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all facts as plain values, which JSON can hold.
+
+        Returns
+        -------
+        dict
+        """
+        facts = {each.name: getattr(self, each.name) for each in fields(self)}
+        facts |= {"columns": [asdict(each) for each in self.columns], "words": self.words}
+        plain: dict[str, Any] = _plain(facts)
+        return plain
+
+    def to_json(self, indent: int | None = None) -> str:
+        """Return `to_dict` as JSON.
+
+        Parameters
+        ----------
+        indent : int, optional
+            Spaces by which each level is indented; by default all is on one line.
+
+        Returns
+        -------
+        str
+        """
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
+
+    def _rows(self) -> list[tuple[str, str]]:
+        name = "" if self.name is None else f", {printable(self.name)}"
+        return [
+            ("batch", f"{self.batch}{name}, {self.size:,} rows"),
+            ("p-value", f"{self.pvalue:.4g}"),
+            ("evidence", f"{self.evidence:.4g} of {self.threshold:.4g}"),
+            ("answer", self.words),
+        ]
+
+    def __repr__(self) -> str:
+        return "\n".join(
+            ["state of a monitor"] + [f"  {name:<9} {value}" for name, value in self._rows()]
+        )
+
+    def _repr_html_(self) -> str:
+        """Return the summary as a table for notebooks."""
+        return html_table("state of a monitor", self._rows())
