@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from crossedge.losses import gather as gather
     from crossedge.maps import LearnedMap as LearnedMap
     from crossedge.maps import learn_map as learn_map
+    from crossedge.monitoring import Monitor as Monitor
+    from crossedge.monitoring import MonitorState as MonitorState
     from crossedge.null import Normal as Normal
     from crossedge.null import Pearson3 as Pearson3
     from crossedge.null import Permutation as Permutation
@@ -55,6 +57,8 @@ _HOMES = {
     "KernelWeights": "crossedge.weights",
     "LaplaceKernel": "crossedge.weights",
     "LearnedMap": "crossedge.maps",
+    "Monitor": "crossedge.monitoring",
+    "MonitorState": "crossedge.monitoring",
     "NearestNeighbours": "crossedge.weights",
     "Normal": "crossedge.null",
     "Pearson3": "crossedge.null",

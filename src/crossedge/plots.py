@@ -162,6 +162,41 @@ def plot_null(result: TwoSampleResult, ax: Axes | None = None) -> Axes:
     return ax
 
 
+def plot_monitor(history: Sequence[Any], ax: Axes | None = None) -> Axes:
+    """Draw the evidence of a monitor after each batch, its threshold, and the p-values as points.
+
+    Parameters
+    ----------
+    history : sequence of MonitorState
+        The history of a `Monitor`.
+    ax : Axes, optional
+        Where to draw; by default the current axes.
+
+    Returns
+    -------
+    Axes
+        The axes with the picture.
+
+    Raises
+    ------
+    ValueError
+        If there is no state.
+    """
+    if not history:
+        raise ValueError("the monitor has seen no batch: update it first")
+    ax = plt.gca() if ax is None else ax
+    batches = [state.batch for state in history]
+    ax.plot(batches, [state.evidence for state in history], color=X_COLOUR, label="evidence")
+    ax.plot(batches, [1 / state.pvalue for state in history], ".", color=GREY, label="1 / p-value")
+    ax.axhline(history[-1].threshold, color=CROSS_COLOUR, lw=1, ls="--", label="threshold")
+    if history[-1].since is not None:
+        ax.axvspan(history[-1].since - 0.5, batches[-1] + 0.5, color=CROSS_COLOUR, alpha=0.1, lw=0)
+    ax.set_yscale("log")
+    ax.set_xlabel("batch")
+    ax.legend(frameon=False, loc="upper left")
+    return ax
+
+
 def plot_power(
     frame: Any,
     x: str,

@@ -1,7 +1,7 @@
 """Evidence of a change from independent uniform p-values, one for each batch.
 
-A bet e(p) = s p^(s - 1), with sharpness s in (0, 1], has mean 1 under a uniform p: it wins where p is
-small, most for small s. The product of the bets since batch j is a test martingale that looks for
+A bet e(p) = s p^(s - 1), with s in (0, 1], has mean 1 under a uniform p: it wins where p is small,
+most for small s. The product of the bets since batch j is a test martingale that looks for
 a change at j. Nobody knows j or s, so all are mixed, with weights that are fixed in advance:
 
 - With a false-alarm rate a, the change begins at j with weight 1 / (j (j + 1)). The mixture, the

@@ -7,13 +7,14 @@ at random, so the rank K (how many are larger) is uniform on 0, ..., B.
 Few labellings suffice where the rank is large. A first stage of B_1 labellings ends with the rank
 K_1; if K_1 >= C, then p = (K_1 + U) / (B_1 + 1) with U uniform on (0, 1), which is uniform above
 c = C / (B_1 + 1). Otherwise B_2 more are drawn and K is the rank among all. Its law given K_1 < C
-does not depend on the data: with F its distribution function, p = c (F(K - 1) + U (F(K) - F(K - 1)))
-is uniform below c. So p is uniform, and the second stage is needed with probability c only.
+does not depend on the data: with F its distribution function,
+p = c (F(K - 1) + U (F(K) - F(K - 1))) is uniform below c. So p is uniform, and the second stage is needed with probability c only.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -65,17 +66,17 @@ def second_stage_law() -> Floats:
     from scipy.special import gammaln
 
     total = FIRST + SECOND
-    ranks = np.arange(total + 1)
+    ranks = np.arange(total + 1.0)
 
-    def log_choose(n: Floats, k: Floats) -> Floats:
+    def log_choose(n: Any, k: Any) -> Any:
         with np.errstate(invalid="ignore"):
-            found: Floats = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+            found = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
         return np.where((k >= 0) & (k <= n), found, -np.inf)
 
     mass = np.zeros(total + 1)
     for k in range(CONTINUED):
         ways = log_choose(ranks, np.full_like(ranks, k))
-        ways = ways + log_choose(total - ranks, np.full_like(ranks, FIRST - k))
+        ways += log_choose(total - ranks, np.full_like(ranks, FIRST - k))
         mass += np.exp(ways - float(log_choose(np.array(total), np.array(FIRST))))
     law: Floats = np.cumsum(mass) / mass.sum()
     law.setflags(write=False)
