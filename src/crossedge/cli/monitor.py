@@ -154,7 +154,7 @@ def _monitor(options: SimpleNamespace) -> Monitor:
                     "--state"
                 )
         return monitor
-    return _quietly(
+    made: Monitor = _quietly(
         lambda: Monitor(
             _table(options.reference, options, None),
             false_alarm_rate=options.false_alarm_rate,
@@ -165,6 +165,7 @@ def _monitor(options: SimpleNamespace) -> Monitor:
             rng=options.seed,
         )
     )
+    return made
 
 
 def _new_files(options: SimpleNamespace, monitor: Monitor) -> list[Path]:

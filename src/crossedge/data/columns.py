@@ -427,7 +427,8 @@ def _join_texts(x: Raw, y: Raw, mixed: bool) -> Raw:
         elif mixed:
             numbers = [as_number(text) for text in own]
             own = [t if v is None else _spelt(v) for t, v in zip(own, numbers, strict=True)]
-        codes.append(np.where(raw.missing, 0, places) + len(texts))
+        # a column without values has numbers instead of places
+        codes.append(np.where(raw.missing, 0, places).astype(np.int64) + len(texts))
         texts += own
     missing = np.concatenate([x.missing, y.missing])
     joined = _of_texts(np.where(missing, -1, np.concatenate(codes)), missing, texts)

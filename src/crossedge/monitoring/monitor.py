@@ -19,6 +19,7 @@ import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib import import_module
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -328,9 +329,8 @@ class Monitor:
         -------
         Axes
         """
-        from crossedge.plots import plot_monitor
-
-        return plot_monitor(self.history, ax)
+        # plots is a room further down, and it needs matplotlib: it is imported where it is used
+        return import_module("crossedge.plots").plot_monitor(self.history, ax)
 
     def _facts(self) -> list[tuple[str, str]]:
         rule = self.rule

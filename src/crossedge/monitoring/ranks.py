@@ -8,7 +8,8 @@ Few labellings suffice where the rank is large. A first stage of B_1 labellings 
 K_1; if K_1 >= C, then p = (K_1 + U) / (B_1 + 1) with U uniform on (0, 1), which is uniform above
 c = C / (B_1 + 1). Otherwise B_2 more are drawn and K is the rank among all. Its law given K_1 < C
 does not depend on the data: with F its distribution function,
-p = c (F(K - 1) + U (F(K) - F(K - 1))) is uniform below c. So p is uniform, and the second stage is needed with probability c only.
+p = c (F(K - 1) + U (F(K) - F(K - 1))) is uniform below c.
+So p is uniform, and the second stage is needed with probability c only.
 """
 
 from __future__ import annotations
