@@ -31,7 +31,7 @@ def test_new_files_only_then_an_alarm(place, capsys):
     folder, rng = place
     call = ["monitor", f"{folder}/reference.csv", f"{folder}/new", "--state", f"{folder}/s.npz"]
     assert main(call) == 0
-    assert "day2.csv  60 rows" in capsys.readouterr().out
+    assert "day2.csv: 60 rows" in capsys.readouterr().out
     assert main([*call, "--json"]) == 0
     assert capsys.readouterr().out == ""
     for day in (3, 4, 5):

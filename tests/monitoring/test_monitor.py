@@ -198,5 +198,5 @@ def test_the_estimator_passes_the_checks_of_scikit_learn():
     checks = pytest.importorskip("sklearn.utils.estimator_checks")
     from crossedge.monitoring import DriftDetector
 
-    for estimator, check in checks.estimator_checks_generator(DriftDetector()):
-        check(estimator)
+    found = checks.check_estimator(DriftDetector(random_state=0), on_skip=None)
+    assert sum(each["status"] == "passed" for each in found) > 30

@@ -218,6 +218,6 @@ def _quietly(work: Any) -> Any:
 
 def _line(state: MonitorState) -> str:
     return (
-        f"{state.name}  {state.size:,} rows  p-value {state.pvalue:.4f}  "
-        f"evidence {state.evidence:.3g} of {state.threshold:g}  {state.words}"
+        f"{state.name}: {state.size:,} rows, p-value {state.pvalue:.4f}, "
+        f"evidence {state.evidence:.3g} of {state.threshold:g}: {state.words}"
     )

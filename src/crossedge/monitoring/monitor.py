@@ -201,7 +201,7 @@ class Monitor:
         def work() -> tuple[float, Any, Any]:
             n_past = len(self._rows)
             rows = self._rows.with_more(new)
-            made = rows.encoded(n_past, self.scale)
+            made = rows.encoded(n_past, self.scale, look=number == 1)
             chosen, past = self._choose(n_past, len(new), source)
             in_past = np.arange(len(chosen)) < past
             samples = Samples(made.points[chosen], in_past)

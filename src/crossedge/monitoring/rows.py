@@ -40,15 +40,20 @@ class Rows:
             None, {name: join(raw, more.table[name], name) for name, raw in self.table.items()}
         )
 
-    def encoded(self, n_past: int, scale: str | None) -> Encoding:
-        """Return the rows as points, scaled by all of them together, and what there is to say."""
+    def encoded(self, n_past: int, scale: str | None, look: bool) -> Encoding:
+        """Return the rows as points, scaled by all of them together, and what there is to say.
+
+        If `look`, that includes cautions on both samples. Once the past has several batches, it is
+        in the order of time, and a change would look like rows that depend on each other.
+        """
         if self.points is not None:
             return Encoding(self.points, (), ())
         chosen = scale or "robust"
         made = encode_pooled(self.table.items(), len(self.table), chosen)
         owners = [column.name for column in made.columns for _ in column.outputs]
         in_past = np.arange(len(self)) < n_past
-        seen = look_out(made.points, in_past, owners, unscaled=chosen == "none")
+        unscaled = chosen == "none"
+        seen = look_out(made.points, in_past, owners, unscaled=unscaled) if look else ()
         return Encoding(made.points, made.columns, (*made.cautions, *seen))
 
 

@@ -69,7 +69,7 @@ def save(monitor: Monitor, path: Path) -> None:
 def load(cls: type[Monitor], path: Path) -> Monitor:
     """Read a monitor from a file, or raise ValueError."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         about = json.loads(arrays["about"].tobytes())
         if about["format"] != FORMAT:
