@@ -24,13 +24,13 @@ NULL_STREAMS = 100  # for the threshold of the MMD
 
 
 def changes():
-    def mean(points, rng):
+    def mean(points, _):
         points[:, 0] += 0.6
 
-    def weak(points, rng):
+    def weak(points, _):
         points += 0.15
 
-    def variance(points, rng):
+    def variance(points, _):
         points *= 1.2
 
     def local(points, rng):
