@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from crossedge.divergences import divergence as divergence
+    from crossedge.effects import EffectSize as EffectSize
+    from crossedge.effects import effect_size as effect_size
     from crossedge.losses import TwoSampleLoss as TwoSampleLoss
     from crossedge.losses import gather as gather
     from crossedge.maps import LearnedMap as LearnedMap
@@ -49,6 +51,7 @@ __version__ = "0.2.0"
 # Every public name and the module that defines it. A module is imported when one of its names is
 # first used, so that `crossedge --help` or `crossedge.__version__` need not wait for numpy.
 _HOMES = {
+    "EffectSize": "crossedge.effects",
     "EnergyKernel": "crossedge.weights",
     "GaussianKernel": "crossedge.weights",
     "Graph": "crossedge.weights",
@@ -71,6 +74,7 @@ _HOMES = {
     "TwoSampleResult": "crossedge.result",
     "Weights": "crossedge.weights",
     "divergence": "crossedge.divergences",
+    "effect_size": "crossedge.effects",
     "gather": "crossedge.losses",
     "learn_map": "crossedge.maps",
     "normality": "crossedge.null.normality",

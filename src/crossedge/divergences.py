@@ -32,15 +32,17 @@ class Divergence(float):
         return self
 
 
-def divergence(x: Any, y: Any, weights: GraphWeights, *, distance: Distance = 2.0) -> Divergence:
+def divergence(
+    x: Any, y: Any, weights: GraphWeights | None = None, *, distance: Distance = 2.0
+) -> Divergence:
     """Estimate the f-divergence of Henze and Penrose between the distributions of two samples.
 
     Parameters
     ----------
     x, y : array, tensor, list or frame
         The samples, as in `two_sample`.
-    weights : SpanningTree or NearestNeighbours
-        The graph whose cross-edge count is used.
+    weights : SpanningTree or NearestNeighbours, optional
+        The graph whose cross-edge count is used; by default the minimum spanning tree.
     distance : float, callable or "precomputed", optional
         As in `two_sample`.
 
@@ -59,6 +61,7 @@ def divergence(x: Any, y: Any, weights: GraphWeights, *, distance: Distance = 2.
 
     See Also
     --------
+    effect_size : The same with a confidence interval, and what it means.
     two_sample : Test whether the distributions are equal.
 
     Notes
@@ -90,11 +93,11 @@ def divergence(x: Any, y: Any, weights: GraphWeights, *, distance: Distance = 2.
     >>> f"{found:.2f}", [f"{bound:.2f}" for bound in found.bayes_error]
     ('0.56', ['0.13', '0.22'])
     """
-    weights = check_graph(weights)
+    graph = SpanningTree() if weights is None else check_graph(weights)
     samples, distances = run_usual(lambda: pooled_distances(x, y, distance))
     for caution in samples.cautions:
         warnings.warn(caution, UserWarning, stacklevel=2)
-    return run_usual(lambda: _divergence(samples, distances, weights))
+    return run_usual(lambda: _divergence(samples, distances, graph))
 
 
 def _divergence(samples: Samples, distances: Distances, weights: GraphWeights) -> Divergence:
@@ -107,6 +110,11 @@ def _divergence(samples: Samples, distances: Distances, weights: GraphWeights) -
     value = min(max(1 - crossing / expected, 0.0), 1.0)
     if not isinstance(weights, SpanningTree) or weights.temperature != 0:
         return Divergence(value)
-    p, q = n_x / n, n_y / n
+    return Divergence(value, error_bounds(value, n_x, n_y))
+
+
+def error_bounds(value: float, n_x: int, n_y: int) -> tuple[float, float]:
+    """Return the bounds on the error of the best classifier at a divergence."""
+    p, q = n_x / (n_x + n_y), n_y / (n_x + n_y)
     u = 4 * p * q * value + (p - q) ** 2
-    return Divergence(value, ((1 - math.sqrt(u)) / 2, (1 - u) / 2))
+    return (1 - math.sqrt(u)) / 2, (1 - u) / 2

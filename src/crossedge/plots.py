@@ -18,8 +18,9 @@ except ModuleNotFoundError:
     ) from None
 
 from crossedge.data.distances import Distance, pooled_distances
+from crossedge.effects import EffectSize
 from crossedge.result import TwoSampleResult
-from crossedge.weights import EdgeList, GraphWeights
+from crossedge.weights import EdgeList, GraphWeights, SpanningTree
 from crossedge.weights.graphs import check_graph
 
 X_COLOUR, Y_COLOUR, CROSS_COLOUR, GREY = "#2f6db3", "#e08e1b", "#c2185b", "#9a9a9a"
@@ -32,7 +33,7 @@ LINE_STYLES = ("-", "--", ":")
 def plot_graph(
     x: Any,
     y: Any,
-    weights: GraphWeights,
+    weights: GraphWeights | None = None,
     *,
     layout: Any = None,
     distance: Distance = 2.0,
@@ -45,8 +46,8 @@ def plot_graph(
     ----------
     x, y : array, tensor, list or frame
         The samples, as in `two_sample`.
-    weights : SpanningTree or NearestNeighbours
-        The graph.
+    weights : SpanningTree or NearestNeighbours, optional
+        The graph; by default the minimum spanning tree.
     layout : array, optional
         (n_x + n_y, 2) positions of the points, x first. By default the points themselves if they
         are in two dimensions, otherwise their first two principal components.
@@ -73,9 +74,9 @@ def plot_graph(
     --------
     plot_null : Draw the null distribution and the observed statistic.
     """
-    weights = check_graph(weights)
+    graph = SpanningTree() if weights is None else check_graph(weights)
     samples, distances = pooled_distances(x, y, distance)
-    pairs = weights.pairs(distances)
+    pairs = graph.pairs(distances)
     places = _principal_plane(samples.values) if layout is None else np.asarray(layout, float)
     if places.shape != (pairs.n, 2):
         raise ValueError(f"layout has shape {places.shape}: give ({pairs.n}, 2) places")
@@ -159,6 +160,39 @@ def plot_null(result: TwoSampleResult, ax: Axes | None = None) -> Axes:
     ax.set_yticks([])
     ax.set_xlabel(result.statistic_title)
     ax.set_title(f"z = {result.zscore:.2f},  p = {result.pvalue:.3g}", fontsize=10)
+    return ax
+
+
+def plot_effect(found: EffectSize, ax: Axes | None = None) -> Axes:
+    """Draw an estimated divergence with its confidence interval, between equal and no overlap.
+
+    Parameters
+    ----------
+    found : EffectSize
+        What `effect_size` returned.
+    ax : Axes, optional
+        Where to draw; by default the current axes.
+
+    Returns
+    -------
+    Axes
+        The axes with the picture.
+
+    Raises
+    ------
+    TypeError
+        If `found` is not an EffectSize.
+    """
+    if not isinstance(found, EffectSize):
+        raise TypeError(f"found is of type {type(found).__name__}: give that of ce.effect_size")
+    ax = plt.gca() if ax is None else ax
+    ax.plot(found.interval, (0, 0), color=X_COLOUR, lw=4, solid_capstyle="butt")
+    ax.plot([found.divergence], [0], "o", color=X_COLOUR, ms=9)
+    if found.tolerance is not None:
+        ax.axvline(found.tolerance, color=CROSS_COLOUR, lw=1, ls="--")
+    ax.set_xlim(-0.02, 1.02)
+    ax.set_yticks([])
+    ax.set_xlabel("divergence: 0 is equal, 1 is no overlap")
     return ax
 
 
