@@ -1,7 +1,7 @@
 """Coverage of the interval of `effect_size`, and the level of its test at the tolerance.
 
-python benchmarks/effects.py [repetitions]: normal samples whose means are `shift` apart in the first
-coordinate, and samples of integers with many ties. "covers D" is for the divergence of the
+python benchmarks/effects.py [repetitions]: normal samples whose means are `shift` apart in the
+first coordinate, and samples of integers with many ties. "covers D" is for the divergence of the
 distributions, "covers E" for the mean of the estimate, which is what neighbours see at this size.
 "larger" and "smaller" are how often the two tests reject at 5% with the tolerance at D.
 """
@@ -60,17 +60,13 @@ def main(repetitions):
     rng = np.random.default_rng(0)
     print("samples                            D    bias  covers D  covers E  larger  smaller")
     for n_x, n_y in ((100, 100), (400, 100), (50, 50)):
+        p = n_x / (n_x + n_y)
         cases = [
             (f"normal, {d} columns, shift {s}", normal(n_x, n_y, d, s), normal_divergence(s, p))
-            for p in [n_x / (n_x + n_y)]
             for d in (1, 2, 5, 10)
             for s in (0, 1, 2, 4)
         ] + [
-            (
-                f"counts, rate 2 and {r}",
-                counts(n_x, n_y, r),
-                poisson_divergence(r, n_x / (n_x + n_y)),
-            )
+            (f"counts, rate 2 and {r}", counts(n_x, n_y, r), poisson_divergence(r, p))
             for r in (2, 3, 6)
         ]
         for name, draw, true in cases:
