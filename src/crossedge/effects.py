@@ -132,9 +132,9 @@ class EffectSize:
             ),
         ]
         if self.tolerance is not None:
-            said = f"p = {self.tolerance_pvalue:.4g} that it is at most {self.tolerance:g}"
+            said = f"larger than {self.tolerance:g}: p = {self.tolerance_pvalue:.4g}"
             if self.tolerance > 0:
-                said += f", p = {self.equivalence_pvalue:.4g} that it is at least that"
+                said += f", smaller: p = {self.equivalence_pvalue:.4g}"
             rows.append(("tolerance", said))
         return rows
 
@@ -212,7 +212,7 @@ def effect_size(
     >>> x, y = rng.normal(size=(300, 2)), rng.normal(size=(200, 2)) + [1, 0]
     >>> found = ce.effect_size(x, y, tolerance=0.05)
     >>> print(f"{found.divergence:.2f}, p = {found.tolerance_pvalue:.4f}")
-    0.20, p = 0.0000
+    0.24, p = 0.0001
     """
     graph = NearestNeighbours(DEFAULT_NEIGHBOURS) if weights is None else check_graph(weights)
     _check_share(confidence, "confidence", 0.95)
@@ -268,7 +268,7 @@ def measure(
     z = float(ndtri((1 + confidence) / 2))
     middle, shift = crossing + z**2 * per_ratio / 2, z**2 * per_ratio / 2
     half = math.sqrt(shift * (2 * crossing + shift))
-    low, high = (min(max(1 - end, 0.0), 1.0) for end in (middle + half, middle - half))
+    low, high = (float(min(max(1 - end, 0.0), 1.0)) for end in (middle + half, middle - half))
     p_larger = p_smaller = None
     if tolerance is not None:
         score = (1 - tolerance - crossing) / math.sqrt(per_ratio * (1 - tolerance))

@@ -276,9 +276,24 @@ class TestTables:
     def test_one_file_split_by_a_column(self, capsys):
         code, out, err = self.run(capsys, "test all.csv --by group")
         assert code == 0
-        assert out.startswith("all.csv, group=a against group=b\ntwo-sample test: adaptive")
+        first, verdict, answer, *_ = out.splitlines()
+        assert first == "all.csv, group=a against group=b"
+        assert "evidence that the samples differ" in verdict
+        assert answer.startswith("two-sample test: adaptive")
         assert "\n  id    number    left out: row numbers" in out
         assert err == "crossedge: warning: column 'id' is left out: row numbers\n"
+
+    def test_the_gate_on_the_size_of_a_difference(self, capsys):
+        code, out, _ = self.run(capsys, "test all.csv --by group --fail-above-effect 0.1 --json")
+        effect = json.loads(out)["effect"]
+        assert code == 1
+        assert 0.1 < effect["interval"][0] < effect["divergence"] < effect["interval"][1] <= 1
+        code, out, _ = self.run(capsys, "test all.csv --by group --fail-above-effect 0.99")
+        assert code == 0
+        assert "larger than 0.99: p = " in out
+        code, _, err = self.run(capsys, "test all.csv --by group --fail-above-effect 1")
+        assert code == 2
+        assert "1 is no divergence" in err
 
     def test_facts_for_scripts(self, capsys):
         flags = "--weights neighbours --k 3 --statistic weighted --null normal --scale rank --json"

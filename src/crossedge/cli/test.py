@@ -28,16 +28,18 @@ from crossedge.learning.configuration import WEIGHTS
 if TYPE_CHECKING:
     from crossedge.data.columns import Column
     from crossedge.data.selection import Pair
+    from crossedge.effects import EffectSize
     from crossedge.result import TwoSampleResult
     from crossedge.weights import Weights
 
 SCALES = ("none", "std", "robust", "rank")  # those of crossedge.data.columns, which imports numpy
 MOST_LINES = 40  # of columns that are shown one by one
+MOST_EFFECT_POINTS = 20_000  # random points of large samples: the interval is narrow enough then
 EXITS = """
 \b
 Exit codes:
-  0    done, or not different with --fail-below
-  1    different, with --fail-below
+  0    done, or not different with --fail-below or --fail-above-effect
+  1    different, with one of these
   2    bad input
   130  interrupted
 """
@@ -47,6 +49,13 @@ def _probability(text: str) -> float:
     value = float(text)
     if not 0 < value <= 1:
         raise ValueError(f"{text} is no p-value: give a number above 0 and at most 1")
+    return value
+
+
+def _share(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < 1:
+        raise ValueError(f"{text} is no divergence: give a number of at least 0 and below 1")
     return value
 
 
@@ -103,6 +112,12 @@ FILE = click.Path(path_type=Path, allow_dash=True)
     metavar="P",
     help="Exit with 1 if the p-value is below.  [default: never]",
 )
+@click.option(
+    "--fail-above-effect",
+    type=Parsed("number", _share),
+    metavar="D",
+    help="Exit with 1 if the divergence is surely above: its 95% interval is.  [default: never]",
+)
 def command(**options: Any) -> Task:
     """Compare two tables: do X and Y come from the same distribution?
 
@@ -142,9 +157,36 @@ def _run(options: SimpleNamespace) -> Answer:
     result = replace(result, columns=(*result.columns, *left_out))
     lines = [str(each.message) for each in caught if each.category is UserWarning]
     cautions = (*left_out_lines(left_out), *lines)
+    effect = _effect(pair, result, options)
     is_below = options.fail_below is not None and result.pvalue < options.fail_below
-    text = _as_json(result, told, options, cautions) if options.as_json else _in_words(result, told)
-    return Answer(text, cautions, int(is_below))
+    most = options.fail_above_effect
+    if most is not None and effect is None:
+        raise ValueError("--fail-above-effect needs at least 5 rows of each sample: leave it out")
+    is_above = most is not None and effect is not None and effect.interval[0] > most
+    if options.as_json:
+        text = _as_json(result, effect, told, options, cautions)
+    else:
+        text = _in_words(result, effect, told)
+    return Answer(text, cautions, int(is_below or is_above))
+
+
+def _effect(pair: Pair, result: TwoSampleResult, options: SimpleNamespace) -> EffectSize | None:
+    """Return how large the difference is; None for samples that are too small for an interval."""
+    from crossedge.effects import FEWEST_POINTS, effect_size
+
+    if min(result.n_x, result.n_y) < FEWEST_POINTS:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the test has said it
+        return effect_size(
+            pair.x,
+            pair.y,
+            tolerance=options.fail_above_effect,
+            distance=options.distance,
+            scale=options.scale,
+            rng=options.seed,
+            max_points=MOST_EFFECT_POINTS,
+        )
 
 
 def _check_options(options: SimpleNamespace) -> None:
@@ -200,19 +242,45 @@ def _weights(options: SimpleNamespace) -> Weights | None:
     return weights
 
 
-def _in_words(result: TwoSampleResult, told: str) -> str:
+def _in_words(result: TwoSampleResult, effect: EffectSize | None, told: str) -> str:
     from crossedge.data.columns import show_columns
 
+    answer = f"{told}\n{_verdict(result, effect)}\n{result}"
+    if effect is not None:
+        answer += f"\n{effect}"
     if all(column.treatment == "as it is" for column in result.columns):
-        return f"{told}\n{result}"
+        return answer
     table = show_columns(result.columns[:MOST_LINES])
     more = len(result.columns) - MOST_LINES
     rest = f"\n  ... and {more} more, all of them with --json" if more > 0 else ""
-    return f"{told}\n{result}\nwhat was done to each column:\n{table}{rest}"
+    return f"{answer}\nwhat was done to each column:\n{table}{rest}"
+
+
+def _verdict(result: TwoSampleResult, effect: EffectSize | None) -> str:
+    """Return the answer in one line of words."""
+    grades = [(1e-3, "very strong"), (1e-2, "strong"), (5e-2, "some")]
+    found = [word for level, word in grades if result.pvalue <= level]
+    if found:
+        return f"{found[0]} evidence that the samples differ (p = {result.pvalue:.4g})"
+    more = ""
+    if effect is not None:
+        more = f", but a divergence of up to {effect.interval[1]:.2g} could go unseen"
+    return f"no evidence that the samples differ (p = {result.pvalue:.4g}){more}"
 
 
 def _as_json(
-    result: TwoSampleResult, told: str, options: SimpleNamespace, cautions: tuple[str, ...]
+    result: TwoSampleResult,
+    effect: EffectSize | None,
+    told: str,
+    options: SimpleNamespace,
+    cautions: tuple[str, ...],
 ) -> str:
-    facts = {"samples": told, **result.to_dict(), "seed": options.seed, "warnings": [*cautions]}
+    facts = {
+        "samples": told,
+        "verdict": _verdict(result, effect),
+        **result.to_dict(),
+        "effect": None if effect is None else effect.to_dict(),
+        "seed": options.seed,
+        "warnings": [*cautions],
+    }
     return json.dumps(facts, indent=1, allow_nan=False)
