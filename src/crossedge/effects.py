@@ -1,6 +1,6 @@
 """How large is the difference of two samples: a divergence with a confidence interval.
 
-Let m(z) be the mean label, +1 in x and -1 in y, of pooled points at z. The divergence D is linear in
+Let m(z) be the mean label, +1 in x and -1 in y, of pooled points at z. The divergence is linear in
 the mean of m^2, which the graph estimates by the mean S of the products s_i s_j of the labels at
 the ends of its edges. With s_i = m_i + e_i the error of S has three parts, and its variance is
 estimated as their sum:
@@ -201,7 +201,7 @@ def effect_size(
     Edges join points that are some way apart, which adds crossings: the estimate has a bias towards
     0, hardly in two dimensions, and up to a quarter of the divergence in ten. The interval is for
     the expected value of the estimate. So its lower end holds for the divergence of the
-    distributions as well, and `tolerance_pvalue` is valid, while the upper end and
+    distributions as well, and so does `tolerance_pvalue`, while the upper end and
     `equivalence_pvalue` speak of what neighbours see. docs/effects.md has the measured coverage.
 
     Examples
