@@ -1,7 +1,7 @@
 """Coverage of the interval of `effect_size`, and the level of its test at the tolerance.
 
-python benchmarks/effects.py [repetitions]: normal samples whose means are `shift` apart in the first
-coordinate, and samples of integers with many ties. "covers D" is for the divergence of the
+python benchmarks/effects.py [repetitions]: normal samples whose means are `shift` apart in the
+first coordinate, and samples of integers with many ties. "covers D" is for the divergence of the
 distributions, "covers E" for the mean of the estimate, which is what neighbours see at this size.
 "larger" and "smaller" are how often the two tests reject at 5% with the tolerance at D.
 """

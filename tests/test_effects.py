@@ -77,6 +77,8 @@ def test_results_in_all_forms():
     found = ce.effect_size(x, y, tolerance=0.1)
     facts = json.loads(found.to_json())
     assert facts["interval"] == [*found.interval]
+    numbers = [*found.interval, *found.classifier_error, found.divergence, found.standard_error]
+    assert {type(number) for number in numbers} == {float}
     assert facts["weights"] == "3-nearest neighbours"
     assert "own sample" in repr(found)
     assert found._repr_html_().startswith("<table")
