@@ -60,19 +60,21 @@ def main(repetitions):
     rng = np.random.default_rng(0)
     print("samples                            D    bias  covers D  covers E  larger  smaller")
     for n_x, n_y in ((100, 100), (400, 100), (50, 50)):
-        p = n_x / (n_x + n_y)
         cases = [
             (f"normal, {d} columns, shift {s}", normal(n_x, n_y, d, s), normal_divergence(s, p))
+            for p in [n_x / (n_x + n_y)]
             for d in (1, 2, 5, 10)
             for s in (0, 1, 2, 4)
         ] + [
             (f"counts, rate 2 and {r}", counts(n_x, n_y, r), poisson_divergence(r, p))
+            for p in [n_x / (n_x + n_y)]
             for r in (2, 3, 6)
         ]
         for name, draw, true in cases:
             bias, *rest = coverage(draw, true, repetitions, rng)
             told = "".join(f"{value:9.3f}" for value in rest)
-            print(f"{f'{n_x} + {n_y}, {name}':<36}{true:.3f} {bias:+.3f}{told}", flush=True)
+            label = f"{n_x} + {n_y}, {name}"
+            print(f"{label:<39}{true:.3f} {bias:+.3f}{told}", flush=True)
 
 
 if __name__ == "__main__":

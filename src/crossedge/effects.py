@@ -201,7 +201,7 @@ def effect_size(
     Edges join points that are some way apart, which adds crossings: the estimate has a bias towards
     0, hardly in two dimensions, and up to a quarter of the divergence in ten. The interval is for
     the expected value of the estimate. So its lower end holds for the divergence of the
-    distributions as well, and `tolerance_pvalue` is valid, while the upper end and
+    distributions as well, and so does `tolerance_pvalue`, while the upper end and
     `equivalence_pvalue` speak of what neighbours see. docs/effects.md has the measured coverage.
 
     Examples
@@ -305,7 +305,7 @@ class Ratio(NamedTuple):
 def crossing_ratio(edges: EdgeList, powers: list[Floats], signs: Floats) -> Ratio:
     """Return the crossing ratio and its variance, given the powers of m at each point."""
     n, p = len(signs), float((signs > 0).mean())
-    by_chance = (signs.sum() ** 2 - n) / (n * (n - 1))  # the mean of s_i s_j over all pairs
+    by_chance = float(signs.sum() ** 2 - n) / (n * (n - 1))  # the mean of s_i s_j over all pairs
     per_product = 1 / (1 - by_chance)
     value = (1 - mean_product(edges, signs)) * per_product
     m1, m2, m3, m4 = powers
@@ -319,9 +319,9 @@ def crossing_ratio(edges: EdgeList, powers: list[Floats], signs: Floats) -> Rati
     uneven = 4 * (degree.var() / degree.mean() ** 2) * (m2 - m4).mean() / n
     rest = np.bincount(edges.atom, 1 - m2) / edges.sizes  # the mean of 1 - m^2 at each atom
     products = ((1 - m2) @ edges.row_sums(edges.weight**2, rest)[edges.atom]) / 2 / edges.total**2
-    variance = max(single, 0.0) + max(uneven, 0.0) + max(float(products), 0.0)
-    unit = float(degree.mean()) / edges.total * 2 * per_product
-    return Ratio(float(value), unit, float(variance) * per_product**2)
+    variance = sum(max(float(part), 0.0) for part in (single, uneven, products))
+    unit = 2 * float(degree.mean()) / edges.total * per_product
+    return Ratio(value, unit, variance * per_product**2)
 
 
 def local_powers(edges: EdgeList, signs: Floats) -> list[Floats]:

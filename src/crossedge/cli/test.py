@@ -245,7 +245,7 @@ def _weights(options: SimpleNamespace) -> Weights | None:
 def _in_words(result: TwoSampleResult, effect: EffectSize | None, told: str) -> str:
     from crossedge.data.columns import show_columns
 
-    answer = f"{told}\n{_verdict(result, effect)}\n{result}"
+    answer = f"{told}\n{_verdict(result)}\n{result}"
     if effect is not None:
         answer += f"\n{effect}"
     if all(column.treatment == "as it is" for column in result.columns):
@@ -256,16 +256,16 @@ def _in_words(result: TwoSampleResult, effect: EffectSize | None, told: str) -> 
     return f"{answer}\nwhat was done to each column:\n{table}{rest}"
 
 
-def _verdict(result: TwoSampleResult, effect: EffectSize | None) -> str:
+def _verdict(result: TwoSampleResult) -> str:
     """Return the answer in one line of words."""
     grades = [(1e-3, "very strong"), (1e-2, "strong"), (5e-2, "some")]
     found = [word for level, word in grades if result.pvalue <= level]
     if found:
         return f"{found[0]} evidence that the samples differ (p = {result.pvalue:.4g})"
-    more = ""
-    if effect is not None:
-        more = f", but a divergence of up to {effect.interval[1]:.2g} could go unseen"
-    return f"no evidence that the samples differ (p = {result.pvalue:.4g}){more}"
+    return (
+        f"no evidence that the samples differ (p = {result.pvalue:.4g}), "
+        "which is no proof that they are equal"
+    )
 
 
 def _as_json(
@@ -277,7 +277,7 @@ def _as_json(
 ) -> str:
     facts = {
         "samples": told,
-        "verdict": _verdict(result, effect),
+        "verdict": _verdict(result),
         **result.to_dict(),
         "effect": None if effect is None else effect.to_dict(),
         "seed": options.seed,
