@@ -58,6 +58,13 @@ def test_how_often_the_nearest_neighbour_is_of_the_own_sample():
     assert found.interval[1] == 1.0
 
 
+def test_samples_without_a_crossing_still_have_an_interval():
+    along = np.arange(50.0) ** 1.1
+    low, high = ce.effect_size(along, along + 1000).interval
+    assert 0.7 < low < 0.97
+    assert high == 1.0
+
+
 @pytest.mark.parametrize(("shift", "true"), [(0.0, 0.0), (2.0, 0.550)])
 def test_coverage_and_level_at_the_tolerance(shift, true):
     """Normal samples in the plane; D by integration, as in benchmarks/effects.py."""

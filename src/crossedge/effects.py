@@ -36,7 +36,7 @@ from crossedge.runtime.types import Floats
 from crossedge.weights import EdgeList, GraphWeights, NearestNeighbours, PairWeights
 from crossedge.weights.graphs import check_graph, check_whole
 
-DEFAULT_NEIGHBOURS = 3  # nearly the bias of one neighbour, with two thirds of its standard error
+DEFAULT_NEIGHBOURS = 3  # a somewhat larger bias than one neighbour, a smaller standard error
 LOCAL_NEIGHBOURS = 10  # of each point, whose labels estimate the powers of m
 FEWEST_POINTS = 5  # of each sample: U-statistics of the fourth power need four neighbours
 
@@ -199,7 +199,7 @@ def effect_size(
     Notes
     -----
     Edges join points that are some way apart, which adds crossings: the estimate has a bias towards
-    0, hardly in two dimensions, and up to a quarter of the divergence in ten. The interval is for
+    0, hardly in two dimensions, and up to a third of the divergence in ten. The interval is for
     the expected value of the estimate. So its lower end holds for the divergence of the
     distributions as well, and so does `tolerance_pvalue`, while the upper end and
     `equivalence_pvalue` speak of what neighbours see. docs/effects.md has the measured coverage.
