@@ -6,12 +6,14 @@ import json
 import math
 from collections import Counter
 from dataclasses import asdict, dataclass, fields
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from crossedge.data.columns import Column, printable
+from crossedge.html import html_table
 from crossedge.statistics import STATISTICS
 from crossedge.weights import Weights
 
@@ -192,38 +194,57 @@ class TwoSampleResult:
         facts = self.to_dict(null_distribution)
         return json.dumps(facts, indent=indent, allow_nan=False, ensure_ascii=False)
 
-    def _approximations(self) -> list[str]:
-        """Return lines on what was left out or estimated."""
-        lines = []
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the null distribution and the observed statistic, by `plots.plot_null`.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Where to draw; by default the current axes of matplotlib.
+
+        Returns
+        -------
+        Axes
+        """
+        # plots is a room further down, and it needs matplotlib: it is imported where it is used
+        return import_module("crossedge.plots").plot_null(self, ax=ax)
+
+    def _approximations(self) -> list[tuple[str, str]]:
+        """Return rows on what was left out or estimated."""
+        rows = []
         if self.standard_error:
-            lines.append(
-                f"  estimated  weights by random projections: statistic ± {self.standard_error:.2g}"
-            )
+            error = f"weights by random projections: statistic ± {self.standard_error:.2g}"
+            rows.append(("estimated", error))
         if 0 < self.left_out < 1:
-            lines.append(f"  left out   at most {self.left_out:.2g} of the weight")
+            rows.append(("left out", f"at most {self.left_out:.2g} of the weight"))
         elif self.left_out:
-            lines.append("  left out   not known: the bound on the weight is no use here")
-        return lines
+            rows.append(("left out", "not known: the bound on the weight is no use here"))
+        return rows
+
+    def _rows(self) -> list[tuple[str, str]]:
+        """Return the summary as pairs of a name and a value."""
+        lead = self.strongest
+        equal = f"if the distributions are equal: {self.null_mean:.6g} ± {self.null_std:.4g}"
+        log_p = f"  (log {self.log_pvalue:.4g})" if self.log_pvalue < LOG_LEAST else ""
+        return [
+            ("samples", f"{self.n_x:,} and {self.n_y:,} points"),
+            ("statistic", f"{self.statistic:.6g}  ({equal})"),
+            ("z-score", f"{self.zscore:.3g}"),
+            ("p-value", f"{self.pvalue:.4g}{log_p}"),
+            *([("carried by", f"{lead.weights.name}, {lead.statistic}")] if lead else []),
+            *self._approximations(),
+            *self._columns_in_words(),
+        ]
 
     def __repr__(self) -> str:
-        lead = self.strongest
-        return "\n".join(
-            [
-                f"two-sample test: {self.method}",
-                f"  samples    {self.n_x:,} and {self.n_y:,} points",
-                f"  statistic  {self.statistic:.6g}"
-                f"  (if the distributions are equal: {self.null_mean:.6g} ± {self.null_std:.4g})",
-                f"  z-score    {self.zscore:.3g}",
-                f"  p-value    {self.pvalue:.4g}"
-                + (f"  (log {self.log_pvalue:.4g})" if self.log_pvalue < LOG_LEAST else ""),
-            ]
-            + ([f"  carried by {lead.weights.name}, {lead.statistic}"] if lead else [])
-            + self._approximations()
-            + self._columns_in_words()
-        )
+        rows = [f"  {name:<10} {value}" for name, value in self._rows()]
+        return "\n".join([f"two-sample test: {self.method}", *rows])
 
-    def _columns_in_words(self) -> list[str]:
-        """Return a line that counts the columns of each kind, and one on those left out."""
+    def _repr_html_(self) -> str:
+        return html_table(f"two-sample test: {self.method}", self._rows())
+
+    def _columns_in_words(self) -> list[tuple[str, str]]:
+        """Return a row that counts the columns of each kind, and one on those left out."""
         if not self.columns:
             return []
         kept = [column for column in self.columns if column.outputs]
@@ -235,15 +256,13 @@ class TwoSampleResult:
         )
         width = sum(len(column.outputs) for column in kept)
         missing = sum(column.missing for column in kept)
-        lines = [
-            f"  columns    {counts}, as points in {width} dimension{'s' if width > 1 else ''}"
-            + (f", {missing:,} missing values" if missing else "")
-        ]
+        shape = f"{counts}, as points in {width} dimension{'s' if width > 1 else ''}"
+        rows = [("columns", shape + (f", {missing:,} missing values" if missing else ""))]
         gone = [printable(column.name) for column in self.columns if not column.outputs]
         more = f" and {len(gone) - SHOWN_NAMES} more" if len(gone) > SHOWN_NAMES else ""
         if gone:
-            lines.append(f"             without {', '.join(gone[:SHOWN_NAMES])}{more}")
-        return lines
+            rows.append(("", f"without {', '.join(gone[:SHOWN_NAMES])}{more}"))
+        return rows
 
 
 def _plain(value: Any) -> Any:
