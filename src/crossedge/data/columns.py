@@ -68,6 +68,7 @@ class Encoded(NamedTuple):
     points: Floats  # (n, d), the rows of x first
     columns: tuple[Column, ...]
     cautions: tuple[str, ...]  # what was left out, one line each
+    raws: tuple[Raw, ...]  # the pooled columns in their own units, in the order of `columns`
 
 
 class Raw(NamedTuple):
@@ -78,6 +79,10 @@ class Raw(NamedTuple):
     missing: Bools
     whole: bool = False  # whether the numbers have a type of integers
     texts: tuple[str, ...] = ()  # the distinct texts, without blanks at their ends
+
+    def rows(self, kept: Ints) -> Raw:
+        """Return some rows of the column."""
+        return self._replace(values=self.values[kept], missing=self.missing[kept])
 
 
 class _Made(NamedTuple):
@@ -98,11 +103,13 @@ def encode(x: Any, y: Any, names: Sequence[Any], scale: str) -> Encoded:
     A table gives a column for a name: x[name]. Both have all the names.
     """
     made: list[_Made] = []
+    raws: list[Raw] = []
     for name in names:
         checkpoint()
         shown = str(name)
         column = _join(_raw(x[name], shown, "x"), _raw(y[name], shown, "y"), shown)
         made.append(_coordinates(column, shown, scale, alone=len(names) == 1))
+        raws.append(column)
     columns = tuple(each.column for each in made)
     if not any(column.outputs for column in columns):
         reasons = "; ".join(
@@ -119,7 +126,7 @@ def encode(x: Any, y: Any, names: Sequence[Any], scale: str) -> Encoded:
             points[:, place] = coordinate
             place += 1
         each.coordinates.clear()
-    return Encoded(points, columns, tuple(left_out_lines(columns)))
+    return Encoded(points, columns, tuple(left_out_lines(columns)), tuple(raws))
 
 
 def identifiers(x: Any, y: Any, names: Sequence[Any]) -> list[Column]:
