@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from crossedge.weights import SpanningTree as SpanningTree
     from crossedge.weights import Weights as Weights
     from crossedge.weights import sample_edges as sample_edges
+    from crossedge.witnesses import Witness as Witness
+    from crossedge.witnesses import witness as witness
 
 __version__ = "0.2.0"
 
@@ -66,6 +68,7 @@ _HOMES = {
     "TwoSampleLoss": "crossedge.losses",
     "TwoSampleResult": "crossedge.result",
     "Weights": "crossedge.weights",
+    "Witness": "crossedge.witnesses",
     "divergence": "crossedge.divergences",
     "gather": "crossedge.losses",
     "learn_map": "crossedge.maps",
@@ -74,6 +77,7 @@ _HOMES = {
     "sample_edges": "crossedge.weights",
     "sparsify": "crossedge.sparsifiers",
     "two_sample": "crossedge.verbs",
+    "witness": "crossedge.witnesses",
 }
 _SUBMODULES = {name: f"crossedge.{name}" for name in ("learning", "plots")}
 # names that need an extra are listed where it is installed, so that `help` can show them

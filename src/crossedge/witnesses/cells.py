@@ -7,6 +7,7 @@ cell, and so are missing values.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -16,6 +17,7 @@ from crossedge.data.columns import Raw, printable
 from crossedge.runtime.types import Floats, Ints
 
 LEEWAY = 0.2  # how far a cut may lie from its quantile, in cells
+LONGEST_SPAN = 500  # days; dates after 1970 are rarely that early
 LONGEST = 30  # characters of a category that are shown
 
 
@@ -68,14 +70,17 @@ class Cells:
         return f"{name} {low} and above" if last == self.ordered else f"{name} {low} to {high}"
 
 
-def cut(name: str, raw: Raw, kind: str, most: int) -> Cells:
-    """Return the cells of a column, of which at most `most` are ordered."""
+def cut(name: str, raw: Raw, kind: str, most: int, tails: bool = False) -> Cells:
+    """Return the cells of a column, of which at most `most` are ordered.
+
+    They hold equally many rows, or fewer at both ends than in the middle if `tails`.
+    """
     if raw.kind not in ("number", "date"):
         return _categories(name, raw, kind)
     known = raw.values[~raw.missing]
     distinct = np.unique(known)
     whole = kind == "number" and bool((distinct == np.rint(distinct)).all())
-    edges = distinct[1:] if len(distinct) <= most else _edges(known, most)
+    edges = distinct[1:] if len(distinct) <= most else _edges(known, most, tails)
     places = np.searchsorted(edges, known, side="right")
     used, places = np.unique(places, return_inverse=True)
     codes = np.full(len(raw.values), len(used), np.int64)
@@ -85,14 +90,15 @@ def cut(name: str, raw: Raw, kind: str, most: int) -> Cells:
     if len(distinct) > most and not whole:  # between cuts, not between values
         starts = [float(edges[place - 1]) for place in used[1:]]
         least, top = [least[0], *starts], [*starts, top[-1]]
-    show = days if kind == "date" else short
+    show = shown_as(kind, distinct)
     missing = ("missing",) if raw.missing.any() else ()
     return Cells(name, kind, codes, missing, tuple(map(show, least)), tuple(map(show, top)))
 
 
-def _edges(known: Floats, most: int) -> Floats:
-    steps = np.arange(1, most)[:, None] + np.array([-LEEWAY, LEEWAY])
-    ranges = np.quantile(known, steps / most, method="inverted_cdf")
+def _edges(known: Floats, most: int, tails: bool) -> Floats:
+    steps = (np.arange(1, most)[:, None] + np.array([-LEEWAY, LEEWAY])) / most
+    levels = np.sin(math.pi / 2 * steps) ** 2 if tails else steps
+    ranges = np.quantile(known, levels, method="inverted_cdf")
     return np.unique([roundest(low, high) for low, high in ranges.tolist()])
 
 
@@ -121,6 +127,17 @@ def roundest(low: float, high: float) -> float:
             if unit > 0 and low <= found <= high:
                 return min(max(float(f"{found:.15g}"), low), high)
     return low
+
+
+def shown_as(kind: str, values: Floats) -> Callable[[float], str]:
+    """Return how values of this kind are written.
+
+    Days from 0 to LONGEST_SPAN are taken for durations or times of the day, not for dates.
+    """
+    if kind != "date":
+        return short
+    span = bool(values.min() >= 0 and values.max() < LONGEST_SPAN)
+    return (lambda value: f"{value:.3g} days") if span else days
 
 
 def short(value: float) -> str:

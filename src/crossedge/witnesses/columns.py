@@ -18,7 +18,7 @@ import numpy as np
 from crossedge.data.columns import Raw
 from crossedge.numerics.tails import log_gamma_tail
 from crossedge.runtime.types import Bools, Floats
-from crossedge.witnesses.cells import Cells, days, short
+from crossedge.witnesses.cells import Cells, days, shown_as
 
 SKEWED = 0.25  # standard deviations between mean and median: beyond, medians are named
 
@@ -115,7 +115,11 @@ def change_in_words(cells: Cells, raw: Raw, about: str, in_x: Bools) -> str:
         return "missing in all of one sample"
     known = np.concatenate(groups)
     if cells.kind == "date":
-        return "median {} -> {}".format(*(days(round(float(np.median(g)))) for g in groups))
+        show = shown_as(cells.kind, known)
+        old, new = (float(np.median(group)) for group in groups)
+        if show is days:
+            old, new = round(old), round(new)
+        return f"median {show(old)} -> {show(new)}"
     skewed = abs(known.mean() - np.median(known)) > SKEWED * known.std()
     if about == "location":
         name, values = ("median", np.median) if skewed else ("mean", np.mean)

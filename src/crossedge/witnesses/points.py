@@ -23,6 +23,7 @@ from crossedge.weights import EdgeList, NearestNeighbours, Weights
 SIZES = (8, 32, 128)  # neighbours
 LARGEST_SHARE = 4  # a neighbourhood is at most this part of the pooled sample: n / 4
 MOST_WORK = 4e9  # neighbours times labellings, over all points: some seconds
+DIGITS = 4  # of a score: scores that differ by rounding errors tie
 STEP, STEPS = 0.01, 10_000  # of the histogram of |z-scores|
 
 
@@ -108,7 +109,7 @@ class PointScan:
         for copy in np.unique(copies):
             some = places[copies == copy]
             self.counts += copy * np.bincount(some.ravel(), minlength=STEPS)
-        return best.max(0).astype(np.float64)
+        return np.round(best.max(0).astype(np.float64), DIGITS)
 
     def pvalues(self) -> Floats:
         """Return for each point the share of all scores on all labellings that are as large.
