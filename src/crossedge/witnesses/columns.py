@@ -10,6 +10,7 @@ evidence of a column is the largest of these, and only labellings turn it into a
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,7 +77,8 @@ def _anderson_darling(order: Any, sizes: Floats, count: int) -> Floats:
     found[:, order] = np.tril(np.ones((len(order) - 1, len(order))))
     # relative to the rows that are not missing: their number varies from labelling to labelling
     found[:, order] -= share[:, None]
-    return np.sqrt(weight)[:, None] * found
+    weighted: Floats = np.sqrt(weight)[:, None] * found
+    return weighted
 
 
 class ColumnTests:
@@ -121,11 +123,14 @@ def change_in_words(cells: Cells, raw: Raw, about: str, in_x: Bools) -> str:
             old, new = round(old), round(new)
         return f"median {show(old)} -> {show(new)}"
     skewed = abs(known.mean() - np.median(known)) > SKEWED * known.std()
-    if about == "location":
-        name, values = ("median", np.median) if skewed else ("mean", np.mean)
-    else:
-        name, values = ("interquartile range", _quartiles) if skewed else ("spread", np.std)
-    return f"{name} {short3(float(values(groups[0])))} -> {short3(float(values(groups[1])))}"
+    measures: dict[tuple[str, bool], tuple[str, Callable[[Any], Any]]] = {
+        ("location", False): ("mean", np.mean),
+        ("location", True): ("median", np.median),
+        ("spread", False): ("spread", np.std),
+        ("spread", True): ("interquartile range", _quartiles),
+    }
+    name, measure = measures[about, bool(skewed)]
+    return f"{name} {short3(float(measure(groups[0])))} -> {short3(float(measure(groups[1])))}"
 
 
 def _quartiles(values: Floats) -> float:

@@ -76,7 +76,7 @@ class Neighbourhoods:
         centred = self.in_y(labels) - (self.p * self.degree)[:, None].astype(np.float32)
         return centred * self.scale[:, None].astype(np.float32)
 
-    def excess(self, y: Floats) -> Floats:
+    def excess(self, y: Any) -> Floats:
         """Return the departure of the share of y from p, over the largest one possible: -1 to 1."""
         share = self.in_y(y[:, None])[:, 0] / np.where(self.degree > 0, self.degree, 1.0)
         gap = np.where(self.degree > 0, share - self.p, 0.0)
@@ -109,7 +109,8 @@ class PointScan:
         for copy in np.unique(copies):
             some = places[copies == copy]
             self.counts += copy * np.bincount(some.ravel(), minlength=STEPS)
-        return np.round(best.max(0).astype(np.float64), DIGITS)
+        largest: Floats = np.round(best.max(0).astype(np.float64), DIGITS)
+        return largest
 
     def pvalues(self) -> Floats:
         """Return for each point the share of all scores on all labellings that are as large.

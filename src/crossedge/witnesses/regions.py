@@ -66,7 +66,8 @@ class RegionScan:
         for one in fine:
             codes.append(one.codes)
             heights.append(one.count)
-        pairs = list(combinations(coarse, 2))
+        pairs: list[tuple[Cells, ...]] = list(combinations(coarse, 2))
+        singles: list[tuple[Cells, ...]] = [(one,) for one in fine]
         for a, b in pairs:
             codes.append(a.codes * b.count + b.codes)
             heights.append(a.count * b.count)
@@ -77,11 +78,10 @@ class RegionScan:
         self.table: Any = sparse.csr_array((ones, (rows, places)), shape=(int(starts[-1]), n))
         whole = np.asarray(self.table @ np.ones((n, 1), np.float32))
         self.groups: list[Group] = []
-        for kind in (fine, pairs):
-            members = []
-            for one in kind:
+        for kind in (singles, pairs):
+            members: list[Group] = []
+            for columns in kind:
                 place = len(self.groups) + len(members)
-                columns = one if isinstance(one, tuple) else (one,)
                 sets = tuple(column.sets() for column in columns)
                 every = np.arange(math.prod(map(len, sets)))
                 span = slice(int(starts[place]), int(starts[place + 1]))

@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any, SupportsIndex
 
@@ -188,7 +189,7 @@ def _witness(
         points.append(scan.add(1 - labels))
         if regions is not None:
             counts = regions.cell_counts(labels)
-            own = [counts[a:b] for a, b in zip(starts[:-1], starts[1:], strict=True)]
+            own = [counts[a:b] for a, b in pairwise(starts)]
             first = first or [each[:, :1].copy() for each in own]
             columns.append(tests.evidence(own))
             boxes.append(regions.largest(counts))
@@ -219,13 +220,14 @@ def _witness(
             about = tests.strongest(place, first[place])
             found_columns.append(
                 ColumnWitness(
-                    name,
-                    kind,
-                    float(alone[place]),
-                    float(family[place]),
-                    bool(family[place] <= level),
-                    *without[place],
-                    change_in_words(fine[place], raw, about, in_x),
+                    name=name,
+                    kind=kind,
+                    pvalue=float(alone[place]),
+                    adjusted=float(family[place]),
+                    significant=bool(family[place] <= level),
+                    pvalue_without=without[place][0],
+                    share=without[place][1],
+                    description=change_in_words(fine[place], raw, about, in_x),
                 )
             )
         if pvalue <= level:
@@ -283,7 +285,7 @@ def _leaving_out(
 
     def test(points: Floats) -> tuple[float, float]:
         checkpoint()
-        between = point_distances(points, float(distance))  # type: ignore[arg-type]
+        between = point_distances(points, float(distance))
         found = adaptive_test(kernel, None, samples, between, n_resamples, key)
         return found.pvalue, found.zscore
 
