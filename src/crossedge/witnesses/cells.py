@@ -53,7 +53,8 @@ class Cells:
     def indicator(self, sets: list[tuple[int, int]]) -> Floats:
         """Return (sets, cells) with 1 for each cell in a set."""
         cells = np.arange(self.count)
-        return np.array([(cells >= i) & (cells < j) for i, j in sets], np.float64)
+        inside = [(cells >= i) & (cells < j) for i, j in sets]
+        return np.array(inside, np.float64).reshape(len(sets), self.count)
 
     def words(self, first: int, last: int) -> str:
         """Return the cells first, ..., last - 1 in words."""

@@ -92,19 +92,23 @@ class ColumnTests:
     def parts(self, place: int, counts: Any) -> Floats:
         """Return the (tests, lanes) evidence of one column, of (cells, lanes) counts of x."""
         centred = counts - self.share * self.sizes[place][:, None]
+        if not self.forms[place]:  # a constant column
+            return np.zeros((1, centred.shape[1]))
         return np.stack([form.evidence(centred) for form in self.forms[place]])
 
     def evidence(self, counts: list[Any]) -> Floats:
         """Return the (columns, lanes) evidence, corrected for the number of tests of a column."""
         return np.stack(
             [
-                self.parts(place, own).max(0) - math.log(len(self.forms[place]))
+                self.parts(place, own).max(0) - math.log(max(len(self.forms[place]), 1))
                 for place, own in enumerate(counts)
             ]
         )
 
     def strongest(self, place: int, counts: Any) -> str:
         """Return what the test with the most evidence is about."""
+        if not self.forms[place]:
+            return "location"
         return self.forms[place][int(self.parts(place, counts)[:, 0].argmax())].about
 
 

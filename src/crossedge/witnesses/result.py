@@ -127,8 +127,8 @@ class Witness:
         The number of labellings.
     conjunctions : bool
         Whether regions in two columns were scanned; they are not in very wide tables.
-    coordinates : array
-        (n, d) the points, for a map.
+    coordinates : array or None
+        (n, d) the points, for a map; None if there are only distances.
     in_x : array
         (n,) booleans: which points are from x.
     n_given : int
@@ -150,7 +150,7 @@ class Witness:
     rows: Any
     n_resamples: int
     conjunctions: bool
-    coordinates: Floats
+    coordinates: Floats | None
     in_x: Bools
     n_given: int = 0
 

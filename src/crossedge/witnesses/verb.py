@@ -122,7 +122,7 @@ def witness(
     >>> x, y = rng.normal(size=(300, 3)), rng.normal(size=(300, 3)) + [0, 1, 0]
     >>> found = ce.witness(x, y, rng=0)
     >>> found.columns[0].name, found.columns[0].description
-    ('column 1', 'mean 0.0194 -> 1')
+    ('column 1', 'mean 0.0187 -> 1.13')
     """
     several = _check_weights(weights)
     if isinstance(level, bool) or not isinstance(level, Real) or not 0 < float(level) < 1:
@@ -244,7 +244,7 @@ def _witness(
         rows=np.arange(n),
         n_resamples=labellings.count,
         conjunctions=bool(coarse) and len(coarse) > 1,
-        coordinates=samples.values,
+        coordinates=None if isinstance(distance, str) else samples.values,
         in_x=in_x,
     )
 
