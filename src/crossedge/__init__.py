@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from crossedge.weights import SpanningTree as SpanningTree
     from crossedge.weights import Weights as Weights
     from crossedge.weights import sample_edges as sample_edges
+    from crossedge.witnesses import Witness as Witness
+    from crossedge.witnesses import witness as witness
 
 __version__ = "0.2.0"
 
@@ -73,6 +75,7 @@ _HOMES = {
     "TwoSampleLoss": "crossedge.losses",
     "TwoSampleResult": "crossedge.result",
     "Weights": "crossedge.weights",
+    "Witness": "crossedge.witnesses",
     "divergence": "crossedge.divergences",
     "effect_size": "crossedge.effects",
     "gather": "crossedge.losses",
@@ -82,6 +85,7 @@ _HOMES = {
     "sample_edges": "crossedge.weights",
     "sparsify": "crossedge.sparsifiers",
     "two_sample": "crossedge.verbs",
+    "witness": "crossedge.witnesses",
 }
 _SUBMODULES = {name: f"crossedge.{name}" for name in ("learning", "plots")}
 # names that need an extra are listed where it is installed, so that `help` can show them

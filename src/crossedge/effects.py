@@ -29,7 +29,7 @@ from crossedge.data.distances import Distance, Distances, pooled_distances
 from crossedge.data.samples import Samples, thinned
 from crossedge.divergences import error_bounds
 from crossedge.html import html_table
-from crossedge.result import _plain
+from crossedge.result import plain_values
 from crossedge.runtime.calls import run_usual
 from crossedge.runtime.randomness import Rng, check_rng, random_key
 from crossedge.runtime.types import Floats
@@ -100,7 +100,7 @@ class EffectSize:
         """Return all facts as plain values, which JSON can hold; the weights by name."""
         facts = {each.name: getattr(self, each.name) for each in fields(self)}
         facts |= {name: [*facts[name]] for name in ("interval", "classifier_error")}
-        plain: dict[str, Any] = _plain(facts | {"weights": self.weights.name})
+        plain: dict[str, Any] = plain_values(facts | {"weights": self.weights.name})
         return plain
 
     def to_json(self, indent: int | None = None) -> str:

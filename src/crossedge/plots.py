@@ -12,6 +12,7 @@ try:
     import matplotlib.pyplot as plt
     from matplotlib.axes import Axes
     from matplotlib.collections import LineCollection
+    from matplotlib.colors import LinearSegmentedColormap
 except ModuleNotFoundError:
     raise ModuleNotFoundError(
         "crossedge.plots needs matplotlib: pip install 'crossedge[plots]'"
@@ -22,6 +23,7 @@ from crossedge.effects import EffectSize
 from crossedge.result import TwoSampleResult
 from crossedge.weights import EdgeList, GraphWeights, SpanningTree
 from crossedge.weights.graphs import check_graph
+from crossedge.witnesses import Witness
 
 X_COLOUR, Y_COLOUR, CROSS_COLOUR, GREY = "#2f6db3", "#e08e1b", "#c2185b", "#9a9a9a"
 # Colours of curves, by Paul Tol: distinct also for readers who are colour-blind. Beyond seven
@@ -160,6 +162,62 @@ def plot_null(result: TwoSampleResult, ax: Axes | None = None) -> Axes:
     ax.set_yticks([])
     ax.set_xlabel(result.statistic_title)
     ax.set_title(f"z = {result.zscore:.2f},  p = {result.pvalue:.3g}", fontsize=10)
+    return ax
+
+
+def plot_witness(found: Witness, ax: Axes | None = None) -> Axes:
+    """Draw a map of the pooled sample, coloured by the excess of y around each point.
+
+    Points that are significant are drawn large. The map has the points themselves in two
+    dimensions, otherwise their first two principal components.
+
+    Parameters
+    ----------
+    found : Witness
+        What `witness` returned.
+    ax : Axes, optional
+        Where to draw; by default the current axes.
+
+    Returns
+    -------
+    Axes
+        The axes with the picture.
+
+    Raises
+    ------
+    TypeError
+        If `found` is not a Witness.
+    ValueError
+        If there are only distances, and so no coordinates to draw.
+
+    See Also
+    --------
+    plot_graph : Draw the samples and their graph.
+    """
+    if not isinstance(found, Witness):
+        raise TypeError(f"found is of type {type(found).__name__}: give that of ce.witness")
+    if found.coordinates is None:
+        raise ValueError("the distances were precomputed, so there are no points to draw")
+    ax = plt.gca() if ax is None else ax
+    places = _principal_plane(found.coordinates)
+    colours = LinearSegmentedColormap.from_list("excess", [X_COLOUR, "#d9d9d9", Y_COLOUR])
+    chosen = found.points.significant
+    for some, size in ((~chosen, 5), (chosen, 16)):
+        drawn = ax.scatter(
+            places[some, 0],
+            places[some, 1],
+            c=found.points.excess[some],
+            s=size,
+            cmap=colours,
+            vmin=-1,
+            vmax=1,
+            linewidths=0,
+        )
+    bar = ax.figure.colorbar(drawn, ax=ax, ticks=[-1, 0, 1])
+    bar.ax.set_yticklabels(["only x", "as expected", "only y"])
+    ax.set_xticks([])
+    ax.set_yticks([])
+    ax.set_title(f"p = {found.pvalue:.3g}, {chosen.sum():,} points significant", fontsize=10)
     return ax
 
 

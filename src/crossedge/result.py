@@ -174,7 +174,7 @@ class TwoSampleResult:
         if null_distribution:
             values = self.null_distribution
             facts["null_distribution"] = None if values is None else values.tolist()
-        plain: dict[str, Any] = _plain(facts)
+        plain: dict[str, Any] = plain_values(facts)
         return plain
 
     def to_json(self, null_distribution: bool = False, indent: int | None = None) -> str:
@@ -265,12 +265,14 @@ class TwoSampleResult:
         return rows
 
 
-def _plain(value: Any) -> Any:
+def plain_values(value: Any) -> Any:
     """Return facts as values of Python's own types, with None for numbers that are not finite."""
     if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
+        return {key: plain_values(each) for key, each in value.items()}
+    if isinstance(value, np.ndarray):
+        return plain_values(value.tolist())
     if isinstance(value, list):
-        return [_plain(each) for each in value]
+        return [plain_values(each) for each in value]
     if isinstance(value, np.generic):
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -68,6 +68,7 @@ class Encoded(NamedTuple):
     points: Floats  # (n, d), the rows of x first
     columns: tuple[Column, ...]
     cautions: tuple[str, ...]  # what was left out, one line each
+    raws: tuple[Raw, ...]  # the pooled columns in their own units, in the order of `columns`
 
 
 class Raw(NamedTuple):
@@ -78,6 +79,10 @@ class Raw(NamedTuple):
     missing: Bools
     whole: bool = False  # whether the numbers have a type of integers
     texts: tuple[str, ...] = ()  # the distinct texts, without blanks at their ends
+
+    def rows(self, kept: Ints) -> Raw:
+        """Return some rows of the column."""
+        return self._replace(values=self.values[kept], missing=self.missing[kept])
 
 
 class _Made(NamedTuple):
@@ -114,11 +119,13 @@ def encode(x: Any, y: Any, names: Sequence[Any], scale: str) -> Encoded:
 def encode_pooled(columns: Iterable[tuple[str, Raw]], count: int, scale: str) -> Encoded:
     """Turn so many columns, each with its name, into points."""
     made: list[_Made] = []
+    raws: list[Raw] = []
     height = 0
     for name, column in columns:
         checkpoint()
         height = len(column.missing)
         made.append(_coordinates(column, name, scale, alone=count == 1))
+        raws.append(column)
     described = tuple(each.column for each in made)
     if not any(column.outputs for column in described):
         reasons = "; ".join(
@@ -134,7 +141,7 @@ def encode_pooled(columns: Iterable[tuple[str, Raw]], count: int, scale: str) ->
             points[:, place] = coordinate
             place += 1
         each.coordinates.clear()
-    return Encoded(points, described, tuple(left_out_lines(described)))
+    return Encoded(points, described, tuple(left_out_lines(described)), tuple(raws))
 
 
 def identifiers(x: Any, y: Any, names: Sequence[Any]) -> list[Column]:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crossedge.data.cautions import look_out
-from crossedge.data.columns import Column, check_scale, encode
+from crossedge.data.columns import Column, Raw, check_scale, encode
 from crossedge.numerics.tolerances import NEGATIVE
 from crossedge.runtime.arrays import is_tensor
 from crossedge.runtime.types import Bools, Floats
@@ -26,6 +26,7 @@ class Samples:
     columns: tuple[str, ...] | None = None  # names of the coordinates, if x or y is a frame
     made: tuple[Column, ...] = ()  # what was done to the columns of a frame
     cautions: tuple[str, ...] = ()  # what the caller should know of a frame, one line each
+    raws: tuple[Raw, ...] = ()  # the columns of a frame in their own units, as in `made`
 
     @property
     def n_x(self) -> int:
@@ -95,7 +96,8 @@ def _pool_tables(x: Any, y: Any, scale: str | None) -> Samples:
         owners = [column.name for column in encoded.columns for _ in column.outputs]
         cautions += look_out(encoded.points, in_x, owners, unscaled=scale == "none")
     as_tensors = is_tensor(x) or is_tensor(y)
-    return Samples(encoded.points, in_x, as_tensors, outputs, encoded.columns, cautions)
+    made, raws = encoded.columns, encoded.raws
+    return Samples(encoded.points, in_x, as_tensors, outputs, made, cautions, raws)
 
 
 def as_table(sample: Any, name: str) -> dict[Any, Any]:
@@ -130,7 +132,8 @@ def thinned(samples: Samples, most: int, rng: np.random.Generator) -> Samples:
         for side, size in ((samples.in_x, from_x), (~samples.in_x, most - from_x))
     ]
     kept = np.sort(np.concatenate(chosen))
-    return replace(samples, values=samples.values[kept], in_x=samples.in_x[kept])
+    raws = tuple(raw.rows(kept) for raw in samples.raws)
+    return replace(samples, values=samples.values[kept], in_x=samples.in_x[kept], raws=raws)
 
 
 def pool_precomputed(x: object, y: object) -> Samples:

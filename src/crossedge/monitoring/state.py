@@ -9,7 +9,7 @@ from typing import Any
 from crossedge.data.columns import printable
 from crossedge.html import html_table
 from crossedge.monitoring.changes import ColumnChange
-from crossedge.result import _plain
+from crossedge.result import plain_values
 
 SHOWN = 3  # columns in the words after an alarm
 
@@ -76,7 +76,7 @@ class MonitorState:
         """
         facts = {each.name: getattr(self, each.name) for each in fields(self)}
         facts |= {"columns": [asdict(each) for each in self.columns], "words": self.words}
-        plain: dict[str, Any] = _plain(facts)
+        plain: dict[str, Any] = plain_values(facts)
         return plain
 
     def to_json(self, indent: int | None = None) -> str:

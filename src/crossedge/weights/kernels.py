@@ -289,6 +289,10 @@ class EnergyKernel(KernelWeights):
     def default_statistic(self) -> str:
         return "energy" if self.rank is None else "mmd"
 
+    @property
+    def peak_matrices(self) -> float:
+        return super().peak_matrices if self.rank is None else 0.0
+
     def of_matrices(self, distances: Array) -> Array:
         if self.rank is None:
             return _symmetric_without_diagonal(-distances)
