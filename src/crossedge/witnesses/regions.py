@@ -21,7 +21,7 @@ from crossedge.witnesses.cells import Cells
 FEWEST_ROWS, LEAST_SHARE, LARGEST_SHARE = 8, 0.01, 2 / 3  # of the pooled rows in a region
 MOST_BOXES = 60_000  # conjunctions
 MOST_WORK = 6e9  # rows times pairs of columns times labellings: some seconds
-COARSE = (6, 5, 4, 3)  # cells of a number in conjunctions, as fine as the limits allow
+COARSE = (12, 10, 8, 6, 5, 4, 3)  # cells of a number in conjunctions, as fine as the limits allow
 MOST_REGIONS = 6
 OVERLAP = 0.5  # the share of a region that earlier ones may hold
 
@@ -43,7 +43,7 @@ class Group:
         if len(self.columns) == 1:
             return (first @ own)[self.kept]
         second = self.columns[1].indicator(self.sets[1]).astype(own.dtype)
-        k, other, lanes = len(first[0]), len(second[0]), own.shape[1]
+        k, other, lanes = first.shape[1], second.shape[1], own.shape[1]
         found = (first @ own.reshape(k, other * lanes)).reshape(len(first), other, lanes)
         return np.matmul(second, found).reshape(-1, lanes)[self.kept]
 
