@@ -87,6 +87,7 @@ def test_a_team_only_where_there_is_one(monkeypatch):
         if threads._openmp() is not None:
             assert team_size() == 2
         assert in_threads(lambda _: team_size(), [0, 1]) == [1, 1]  # inside of another
+        assert in_threads(lambda _: team_size(), [0]) == [team_size()]  # one block has all threads
         monkeypatch.setattr(threads, "_openmp", lambda: None)
         assert team_size() == 1
     finally:

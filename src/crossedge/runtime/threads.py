@@ -38,9 +38,9 @@ def in_threads(work: Callable[[Block], Answer], blocks: Sequence[Block]) -> list
 
     If torch is loaded there are as many threads as torch uses, since `torch.set_num_threads` is the
     setting that users know. Otherwise OMP_NUM_THREADS decides, or the number of cores. A nested
-    call runs in the thread that makes it.
+    call runs in the thread that makes it, and so does a single block, whose loops have all threads.
     """
-    if getattr(_here, "busy", False):
+    if len(blocks) == 1 or getattr(_here, "busy", False):
         return [_checked(work, block) for block in blocks]
     progress = Progress(len(blocks))
     try:
