@@ -14,6 +14,8 @@ TYPE_CHECKING = False  # type checkers take it for true; importing it from typin
 if TYPE_CHECKING:
     from typing import Any
 
+    from crossedge.data.designs import Clusters as Clusters
+    from crossedge.data.designs import Strata as Strata
     from crossedge.divergences import divergence as divergence
     from crossedge.effects import EffectSize as EffectSize
     from crossedge.effects import effect_size as effect_size
@@ -53,6 +55,7 @@ __version__ = "0.2.0"
 # Every public name and the module that defines it. A module is imported when one of its names is
 # first used, so that `crossedge --help` or `crossedge.__version__` need not wait for numpy.
 _HOMES = {
+    "Clusters": "crossedge.data.designs",
     "EffectSize": "crossedge.effects",
     "EnergyKernel": "crossedge.weights",
     "GaussianKernel": "crossedge.weights",
@@ -71,6 +74,7 @@ _HOMES = {
     "PowerStudy": "crossedge.studies",
     "SpanningTree": "crossedge.weights",
     "Sparsifier": "crossedge.sparsifiers",
+    "Strata": "crossedge.data.designs",
     "Tail": "crossedge.null",
     "TwoSampleLoss": "crossedge.losses",
     "TwoSampleResult": "crossedge.result",

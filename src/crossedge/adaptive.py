@@ -23,9 +23,8 @@ from crossedge.data.distances import (
     matrix_distances,
 )
 from crossedge.data.samples import Samples
-from crossedge.moments import LabelMoments
 from crossedge.null import Pearson3, Permutation
-from crossedge.null.labellings import Labellings, PermutationNull, observe, relabel
+from crossedge.null.labellings import Labellings, PermutationNull, moments_of, observe, relabel
 from crossedge.null.permutation import labellings_in_words
 from crossedge.numerics.tolerances import TIE
 from crossedge.result import Member, TwoSampleResult
@@ -70,20 +69,18 @@ class Scorer:
     """The weights of all parts on one pooled sample, ready for any labellings."""
 
     def __init__(self, parts: Sequence[Part], samples: Samples, distances: Distances) -> None:
-        self.parts, self.in_x = tuple(parts), samples.in_x
+        self.parts, self.in_x, self.design = tuple(parts), samples.in_x, samples.design
         self.groups = []
         for one, group in groupby(parts, key=lambda part: part.weights):
             pairs = one.pairs(distances)
-            moments = LabelMoments(
-                pairs, samples.n_x, samples.n_y, nearly=distances.n > MOST_EXACT_POINTS
-            )
+            moments = moments_of(pairs, samples, nearly=distances.n > MOST_EXACT_POINTS)
             self.groups.append((pairs, moments, tuple(part.statistic for part in group)))
 
     def evidence(self, labellings: Labellings) -> Evidence:
         """Return the evidence of each part and of the whole."""
         table, rounding = [], []
         for pairs, moments, statistics in self.groups:
-            seen = observe(pairs, self.in_x)
+            seen = observe(pairs, self.in_x, design=self.design)
             drawn = relabel(pairs, labellings, range(labellings.blocks))
             x = np.append(seen.x, drawn.x[: labellings.count])
             y = np.append(seen.y, drawn.y[: labellings.count])
@@ -123,7 +120,7 @@ def adaptive_test(
         parts = all_parts(weights, names)
     else:
         parts = default_parts(full, names) if dense else sparse_parts(full, names)
-    labellings = Labellings(distances.n, samples.n_x, n_resamples, rng)
+    labellings = Labellings(distances.n, samples.n_x, n_resamples, rng, samples.design)
     found = Scorer(parts, samples, full).evidence(labellings)
     null = PermutationNull(found.whole[1:], labellings.exact, False)
     null.values.setflags(write=False)
@@ -157,6 +154,7 @@ def adaptive_test(
         n_resamples=labellings.count,
         exact=labellings.exact,
         members=members,
+        design=None if samples.design is None else samples.design.words,
     )
 
 

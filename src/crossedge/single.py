@@ -9,7 +9,10 @@ import numpy as np
 
 from crossedge.data.distances import Distances
 from crossedge.data.samples import Samples
-from crossedge.null import Answer, Law, Normal, Pearson3, Problem
+from crossedge.moments import BlockMoments
+from crossedge.moments.blocked import MOST_EXACT_POINTS
+from crossedge.null import Answer, Law, Normal, Pearson3, Permutation, Problem
+from crossedge.null.labellings import moments_of
 from crossedge.result import TwoSampleResult
 from crossedge.runtime.types import Bools
 from crossedge.statistics import Linear, Statistic
@@ -41,7 +44,13 @@ def pairs_test(
     brief: bool = False,
 ) -> TwoSampleResult:
     """Run the same test on pair weights that are known."""
-    problem = Problem(pairs, statistic, samples.in_x)
+    moments = moments_of(pairs, samples)
+    problem = Problem(pairs, statistic, samples.in_x, moments=moments)
+    if isinstance(moments, BlockMoments) and not (moments.exact or isinstance(null, Permutation)):
+        raise ValueError(
+            f"null={null.name!r} needs exact moments, which blocks have for at most "
+            f"{MOST_EXACT_POINTS:,} points: leave null out"
+        )
     if math.isnan(problem.observed):
         raise FloatingPointError("the statistic is not a number: the weights are out of range")
     if not null.applies(problem):
@@ -77,6 +86,7 @@ def pairs_test(
         exact=answer.exact,
         left_out=getattr(problem.weights, "left_out", 0.0),
         standard_error=_standard_error(pairs, samples.in_x) if statistic.name == "cross" else 0.0,
+        design=None if samples.design is None else samples.design.words,
     )
 
 

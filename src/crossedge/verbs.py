@@ -13,6 +13,7 @@ import numpy as np
 from crossedge.adaptive import adaptive_test
 from crossedge.clusters import cluster_test, is_elsewhere
 from crossedge.data.columns import check_scale
+from crossedge.data.designs import Blocks, check_blocks, design_of, taken_out
 from crossedge.data.distances import Distance, Distances, no_distances, pooled_distances
 from crossedge.data.representations import Transform, check_transform
 from crossedge.data.samples import Samples, thinned
@@ -40,6 +41,7 @@ def two_sample(
     distance: Distance = 2.0,
     transform: Transform | None = None,
     scale: str | None = None,
+    blocks: Blocks | None = None,
     rng: Rng = None,
     early_stopping: SupportsIndex | None = None,
     max_points: SupportsIndex | None = None,
@@ -96,6 +98,13 @@ def two_sample(
         and divides it by its interquartile range, "std" by its standard deviation, "rank" takes
         ranks. By default it is "robust" for frames, whose columns have names, and "none" for all
         other samples.
+    blocks : "pairs", Strata or Clusters, optional
+        Which labels may be exchanged, if not all: see docs/designs.md. With "pairs", row i of x
+        and row i of y are a pair, and labels are exchanged within pairs. `Strata(labels)` exchanges
+        within strata, such as days or sites. `Clusters(labels)` relabels whole clusters, such as
+        subjects or trajectories; the p-value is then for as many clusters of each label, and
+        within-sums are corrected for their numbers of rows. "pearson3" and "tail" are for
+        exchangeable rows only.
     rng : int, numpy Generator or torch Generator, optional
         The source of randomness. The same source gives the same answer on any number of threads.
     early_stopping : int, optional
@@ -127,6 +136,7 @@ def two_sample(
     UserWarning
         For frames: columns that are left out, rows that stand in both samples, fewer than 20 rows,
         rows in an order that independent rows do not have, and a column that drowns all others.
+        With blocks: if no labels can be exchanged.
 
     See Also
     --------
@@ -160,6 +170,13 @@ def two_sample(
         n_resamples=n_resamples,
         early_stopping=early_stopping,
     )
+    check_blocks(blocks)
+    named = null if isinstance(null, str) else getattr(null, "name", None)
+    if blocks is not None and named in ("pearson3", "tail"):
+        raise ValueError(
+            f"null={named!r} needs the skewness over all labellings, which is not known with "
+            "blocks: leave null out, or choose null='normal'"
+        )
     check_rng(rng)
     check_transform(transform)
     check_scale(scale)
@@ -170,6 +187,10 @@ def two_sample(
             f"max_points={most} needs at least 2, and arrays of points to choose from: leave it out"
         )
 
+    if blocks is not None and (most is not None or is_elsewhere(x)):
+        raise ValueError(
+            "blocks needs all rows, in memory: leave out max_points, and give arrays or frames"
+        )
     if is_elsewhere(x) or is_elsewhere(y):
         if not isinstance(weights, Weights) or transform is not None or scale is not None:
             raise ValueError(
@@ -189,12 +210,23 @@ def two_sample(
         return thinned(samples, most, np.random.default_rng(int(random_key(rng))))
 
     def run() -> tuple[TwoSampleResult, tuple[str, ...]]:
+        own_x, own_y, own_blocks = x, y, blocks
+        if blocks is not None:
+            (own_x, own_y), own_blocks = taken_out((x, y), blocks)
         if x is None and isinstance(weights, Graph):
             samples, distances = no_distances(y)
         else:
-            samples, distances = pooled_distances(x, y, distance, transform, scale, thin)
+            samples, distances = pooled_distances(own_x, own_y, distance, transform, scale, thin)
+        cautions = samples.cautions
+        if own_blocks is not None:
+            design = design_of(own_blocks, (~samples.in_x).astype(np.int64))
+            samples = replace(samples, design=design)
+            if not design.is_free.any():
+                cautions += (
+                    "every block holds one sample only: no labels can be exchanged, and p = 1",
+                )
         found = test(samples, distances, rng)
-        return replace(found, columns=samples.made) if samples.made else found, samples.cautions
+        return replace(found, columns=samples.made) if samples.made else found, cautions
 
     result, cautions = run_usual(run)
     for caution in cautions:

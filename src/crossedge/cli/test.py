@@ -27,6 +27,7 @@ from crossedge.learning.configuration import WEIGHTS
 
 if TYPE_CHECKING:
     from crossedge.data.columns import Column
+    from crossedge.data.designs import Blocks
     from crossedge.data.selection import Pair
     from crossedge.effects import EffectSize
     from crossedge.result import TwoSampleResult
@@ -103,6 +104,13 @@ FILE = click.Path(path_type=Path, allow_dash=True)
 )
 @click.option("--null", type=click.Choice(NULLS), default="permutation", help="Where p is from.")
 @click.option("--distance", type=float, default=2.0, metavar="P", help="The l_p distance.")
+@click.option("--pairs", is_flag=True, help="Row i of X and row i of Y are a pair.")
+@click.option(
+    "--strata", metavar="COLUMN", help="Exchange labels within strata only.  [default: no]"
+)
+@click.option(
+    "--clusters", metavar="COLUMN", help="Rows of a cluster share their label.  [default: no]"
+)
 @click.option("--resamples", type=COUNT, default=9999, help="Random labellings.")
 @click.option("--seed", type=SEED, default=0, help="Of the labellings and of --sample.")
 @click.option("--json", "as_json", is_flag=True, help="Print all facts as JSON.")
@@ -139,6 +147,7 @@ def _run(options: SimpleNamespace) -> Answer:
     left_out: tuple[Column, ...] = ()
     if options.sample:
         pair, left_out = sample_rows(pair, options.sample, options.seed)
+    blocks = _blocks(options)
     from crossedge.verbs import two_sample  # after the files: it imports scipy
 
     with warnings.catch_warnings(record=True) as caught:
@@ -152,12 +161,13 @@ def _run(options: SimpleNamespace) -> Answer:
             n_resamples=options.resamples,
             distance=options.distance,
             scale=options.scale,
+            blocks=blocks,
             rng=options.seed,
         )
     result = replace(result, columns=(*result.columns, *left_out))
     lines = [str(each.message) for each in caught if each.category is UserWarning]
     cautions = (*left_out_lines(left_out), *lines)
-    effect = _effect(pair, result, options)
+    effect = None if blocks else _effect(pair, result, options)  # its interval is for free rows
     is_below = options.fail_below is not None and result.pvalue < options.fail_below
     most = options.fail_above_effect
     if most is not None and effect is None:
@@ -203,6 +213,18 @@ def _check_options(options: SimpleNamespace) -> None:
                 if options.weights
                 else f"--{name} needs --weights: give them, or leave it out"
             )
+    columns = tuple(name for name in (options.strata, options.clusters) if name)
+    if options.pairs or columns:
+        if options.pairs and columns:
+            raise ValueError("--pairs are strata of two rows: give --pairs or columns, not both")
+        for name in ("sample", "fail_above_effect"):
+            if getattr(options, name) is not None:
+                raise ValueError(
+                    f"--{name.replace('_', '-')} does not go with --pairs, --strata and --clusters,"
+                    " whose rows are not independent: leave it out"
+                )
+        if options.columns:
+            options.columns = (*options.columns, *columns)
     for path in (options.x, options.y):
         if path is not None and str(path) != "-":
             os.stat(path)
@@ -240,6 +262,17 @@ def _weights(options: SimpleNamespace) -> Weights | None:
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     weights: Weights = makers[options.weights](**given)
     return weights
+
+
+def _blocks(options: SimpleNamespace) -> Blocks | None:
+    """Return which labels may be exchanged; None for all."""
+    from crossedge.data.designs import Clusters, Strata
+
+    if options.clusters:
+        return Clusters(options.clusters, options.strata)
+    if options.strata:
+        return Strata(options.strata)
+    return "pairs" if options.pairs else None
 
 
 def _in_words(result: TwoSampleResult, effect: EffectSize | None, told: str) -> str:

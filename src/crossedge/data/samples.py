@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from operator import index
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,9 @@ from crossedge.data.columns import Column, Raw, check_scale, encode
 from crossedge.numerics.tolerances import NEGATIVE
 from crossedge.runtime.arrays import is_tensor
 from crossedge.runtime.types import Bools, Floats
+
+if TYPE_CHECKING:
+    from crossedge.data.designs import Design
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,7 @@ class Samples:
     made: tuple[Column, ...] = ()  # what was done to the columns of a frame
     cautions: tuple[str, ...] = ()  # what the caller should know of a frame, one line each
     raws: tuple[Raw, ...] = ()  # the columns of a frame in their own units, as in `made`
+    design: Design | None = None  # which labels may be exchanged; None for all
 
     @property
     def n_x(self) -> int:

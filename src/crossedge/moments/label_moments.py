@@ -16,6 +16,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
+from crossedge.data.designs import Design
 from crossedge.moments.centred import (
     Centred,
     SecondSums,
@@ -57,6 +58,7 @@ class LabelMoments:
     """
 
     _third_sums: Callable[[], ThirdSums] | None = None
+    design: Design | None = None  # which labels may be exchanged; None for all
 
     def __init__(self, weights: PairWeights, n_x: int, n_y: int, *, nearly: bool = False) -> None:
         self.weights, self.n_x, self.n_y, self.nearly = weights, n_x, n_y, nearly

@@ -9,14 +9,17 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
-from crossedge.moments import LabelMoments
+from crossedge.data.designs import Design
+from crossedge.data.samples import Samples
+from crossedge.moments import BlockMoments, LabelMoments, evened
+from crossedge.numerics.labellings import blocked
 from crossedge.numerics.labellings.dense import half_squares
 from crossedge.numerics.labellings.draws import LANES, draw_labels, list_labels, packed, unpacked
 from crossedge.runtime.interrupts import checkpoint
 from crossedge.runtime.progress import stage
 from crossedge.runtime.randomness import Rng, random_key
 from crossedge.runtime.threads import in_threads, one_blas_thread
-from crossedge.runtime.types import Floats, Labels, Words
+from crossedge.runtime.types import Floats, Ints, Labels, Words
 from crossedge.statistics import Statistic, WithinSums
 from crossedge.statistics.mean_discrepancies import mmd_deviation
 from crossedge.weights import EdgeList, LowRankWeights, PairWeights, StreamedWeights
@@ -32,6 +35,10 @@ FEW_LABELLINGS, FEW_LABELS = 20_000, 32_000_000
 # matrices, which takes 0.05 s on two cores. Beyond these, compiled loops count the edges.
 MATRIX_POINTS, MATRIX_WORK = 1024, 2_700_000_000
 STREAMED_LABELS = 1 << 26  # labels for one pass over weights in blocks: half a gigabyte
+# Labellings for those moments of a design that have no formula: their standard error is then small,
+# 0.05 for a skewness. It makes no p-value invalid, because they are always the same, with a seed
+# that no user will choose.
+MOMENT_LABELLINGS, MOMENT_SEED = 2048, 0x6A09E667F3BCC908
 POINTS_AT_ONCE = 4096  # whose features are added to a sum by one product of matrices
 
 
@@ -61,15 +68,23 @@ class Labellings:
 
     Blocks are independent, each with random numbers of its own. They therefore do not depend on the
     number of threads, and memory does not grow with the number of labellings. The labellings depend
-    only on n, n_x, their number and the rng.
+    only on n, n_x, their number and the rng; with a design, also on this.
     """
 
-    def __init__(self, n: int, n_x: int, n_resamples: int, rng: Rng) -> None:
-        self.n, self.key = n, random_key(rng)
+    def __init__(
+        self, n: int, n_x: int, n_resamples: int, rng: Rng, design: Design | None = None
+    ) -> None:
+        self.n, self.key, self.design = n, random_key(rng), design
         self.fewer = min(n_x, n - n_x)  # draw the points of the smaller sample
         self.inverted = self.fewer < n_x
-        self.exact = labellings_up_to(n, self.fewer, min(n_resamples, MOST_ENUMERATED))
-        self.count = comb(n, self.fewer) if self.exact else n_resamples
+        limit = min(n_resamples, MOST_ENUMERATED)
+        if design is not None:
+            self.groups = blocked.groups_of(design.stratum, design.counts)
+            every = blocked.labellings_up_to(design.counts, limit)
+        else:
+            every = comb(n, self.fewer) if labellings_up_to(n, self.fewer, limit) else None
+        self.exact = every is not None
+        self.count = n_resamples if every is None else every
         few = self.count <= FEW_LABELLINGS and n * self.count <= FEW_LABELS
         self.by_numpy = self.exact or few
         self.lanes = min(PLAIN_LANES, -(-self.count // 64) * 64) if self.by_numpy else LANES
@@ -89,18 +104,40 @@ class Labellings:
         """Return the (n, labellings) labels of a block: 1 for each point in x, else 0."""
         if index in self.kept:
             return self.kept[index]
+        if self.design is not None:
+            labels: Labels = (self.codes(index) == 0).view(np.uint8)
+            return labels
         if self.exact:
-            first = index * self.lanes
-            chosen = list_labels(first, min(self.lanes, self.count - first), self.n, self.fewer)
+            chosen = list_labels(self._ranks(index), self.n, self.fewer)
         elif self.by_numpy:
             chosen = draw_labels(int(self.key), index, self.n, self.fewer, self.lanes)
         else:
             chosen = unpacked(self._draw(index))
         return 1 - chosen if self.inverted else chosen
 
+    def codes(self, index: int) -> Labels:
+        """Return the (n, labellings) numbers of the samples, for labellings of a design."""
+        assert self.design is not None
+        units = len(self.design.rows)
+        if self.exact:
+            found = blocked.list_codes(self._ranks(index), self.groups, units)
+        else:
+            found = blocked.draw_codes(int(self.key), index, self.groups, units, self.lanes)
+        return found if units == self.n else found[self.design.unit]
+
+    def sizes(self, index: int) -> Ints:
+        """Return the number of points in x of each labelling of a block."""
+        found: Ints = self.labels(index).sum(0, dtype=np.int64)
+        return found
+
+    def _ranks(self, index: int) -> Ints:
+        """Return the places of the labellings of a block in the list of all."""
+        first = index * self.lanes
+        return np.arange(first, min(first + self.lanes, self.count))
+
     def words(self, index: int) -> list[Words]:
         """Return the labels of a block packed into bits: (n, WORDS) for every LANES labellings."""
-        if not self.by_numpy:
+        if not self.by_numpy and self.design is None:
             chosen = self._draw(index)
             return [~chosen if self.inverted else chosen]
         labels = self.labels(index)
@@ -126,7 +163,7 @@ def permute(
     With `stop` = (count, limit), end at the count-th extreme value: one that, times the sign of the
     statistic, is at least the limit.
     """
-    labellings = Labellings(weights.n, moments.n_x, n_resamples, rng)
+    labellings = Labellings(weights.n, moments.n_x, n_resamples, rng, moments.design)
     parts: list[Floats] = []
     first, extreme, stopped = 0, 0, False
     while first < labellings.blocks:
@@ -150,10 +187,36 @@ def permute(
     return PermutationNull(together, labellings.exact, stopped)
 
 
+def moments_of(weights: PairWeights, samples: Samples, *, nearly: bool = False) -> LabelMoments:
+    """Return the moments of the within-sums over the labellings that the samples allow."""
+    design = samples.design
+    if design is None:
+        return LabelMoments(weights, samples.n_x, samples.n_y, nearly=nearly)
+
+    def drawn() -> tuple[Floats, Floats]:
+        labellings = Labellings(weights.n, samples.n_x, MOMENT_LABELLINGS, MOMENT_SEED, design)
+        found = relabel(weights, labellings, range(labellings.blocks))
+        return found.x, found.y
+
+    return BlockMoments(weights, design, drawn)
+
+
 def relabel(
     weights: PairWeights, labellings: Labellings, blocks: range, studentized: bool = False
 ) -> WithinSums:
-    """Return the within-sums of these blocks of labellings."""
+    """Return the within-sums of these blocks of labellings, evened if their sizes differ."""
+    found = _relabel(weights, labellings, blocks, studentized)
+    design = labellings.design
+    if design is None or design.is_even:
+        return found
+    n_x = np.concatenate([labellings.sizes(index) for index in blocks])
+    x, y = evened(found.x, found.y, n_x, weights.total, design)
+    return found._replace(x=x, y=y)
+
+
+def _relabel(
+    weights: PairWeights, labellings: Labellings, blocks: range, studentized: bool
+) -> WithinSums:
     if isinstance(weights, StreamedWeights):
         return _stream(weights, labellings, blocks)
     many = weights.n > MATRIX_POINTS or weights.n**2 * labellings.count > MATRIX_WORK
@@ -203,9 +266,20 @@ def labellings_up_to(n: int, n_x: int, limit: int) -> bool:
 
 
 def observe(
-    weights: PairWeights, in_x: npt.NDArray[np.bool_], studentized: bool = False
+    weights: PairWeights,
+    in_x: npt.NDArray[np.bool_],
+    studentized: bool = False,
+    design: Design | None = None,
 ) -> WithinSums:
-    """Return the within-sums of the samples as given."""
+    """Return the within-sums of the samples as given, evened if those of other labellings are."""
+    found = _observe(weights, in_x, studentized)
+    if design is None or design.is_even:
+        return found
+    x, y = evened(found.x, found.y, in_x.sum(), weights.total, design)
+    return found._replace(x=x, y=y)
+
+
+def _observe(weights: PairWeights, in_x: npt.NDArray[np.bool_], studentized: bool) -> WithinSums:
     if studentized:
         matrix, labels = weights.dense(), in_x[:, None].astype(np.uint8)
         (found,) = _multiply(weights, matrix, matrix.sum(1), labels, True)

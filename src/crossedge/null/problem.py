@@ -65,7 +65,7 @@ class Problem:
     @cached_property
     def within(self) -> WithinSums:
         """The within-sums of the samples as given."""
-        return observe(self.weights, self.in_x, self.statistic.studentized)
+        return observe(self.weights, self.in_x, self.statistic.studentized, self.moments.design)
 
     @cached_property
     def observed(self) -> float:

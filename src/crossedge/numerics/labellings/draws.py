@@ -59,18 +59,18 @@ def _coins(rng: np.random.Generator, n: int, n_x: int, words: int) -> Words:
     return coins
 
 
-def list_labels(first: int, lanes: int, n: int, n_x: int) -> Labels:
-    """Return (n, lanes) labellings, of rank first, first + 1, ... in lexicographic order.
+def list_labels(ranks: Ints, n: int, n_x: int) -> Labels:
+    """Return (n, lanes) labellings, of these ranks in lexicographic order.
 
     The rank from the end is a sum of binomials C(m_1, n_x) + C(m_2, n_x - 1) + ..., m_1 > m_2 > ...
     (the combinatorial number system), and the ones are at points n - 1 - m.
     """
     binomials = _binomials(n, n_x)
-    rest = comb(n, n_x) - 1 - np.arange(first, first + lanes)
-    labels = np.zeros((n, lanes), np.uint8)
+    rest, lanes = comb(n, n_x) - 1 - ranks, np.arange(len(ranks))
+    labels = np.zeros((n, len(ranks)), np.uint8)
     for wanted in range(n_x, 0, -1):
         m = np.searchsorted(binomials[wanted], rest, side="right") - 1
-        labels[n - 1 - m, np.arange(lanes)] = 1
+        labels[n - 1 - m, lanes] = 1
         rest -= binomials[wanted, m]
     return labels
 
