@@ -9,8 +9,9 @@ import pytest
 import torch
 
 import crossedge as ce
-from crossedge.adaptive import MOST_DENSE_POINTS, default_parts, sparse_parts
+from crossedge.adaptive import MOST_DENSE_POINTS
 from crossedge.data.distances import matrix_distances, point_distances
+from crossedge.parts import VIEWS, Views, default_parts, sparse_parts
 from crossedge.runtime import threads
 
 
@@ -75,27 +76,85 @@ def test_the_order_of_points_and_the_names_of_samples_do_not_matter():
     assert found.statistic == pytest.approx(other.statistic)
 
 
+def evidence_of(found, view):
+    return [member.evidence for member in found.members if member.view == view]
+
+
 def test_moving_turning_and_scaling_do_not_matter():
+    """Ranks of columns are not those of turned points, all else is."""
     x, y = samples(25, 20, shift=0.6)
     turn = np.array([[0.6, -0.8], [0.8, 0.6]])
     found = ce.two_sample(x, y, n_resamples=199, rng=0)
-    other = ce.two_sample(7 * x @ turn + 3, 7 * y @ turn + 3, n_resamples=199, rng=0)
+    other = ce.two_sample(7 * x + 3, 7 * y + 3, n_resamples=199, rng=0)
     assert found.pvalue == other.pvalue
     assert found.statistic == pytest.approx(other.statistic, rel=1e-6)
+    turned = ce.two_sample(x @ turn, y @ turn, n_resamples=199, rng=0)
+    assert evidence_of(turned, "") == pytest.approx(evidence_of(found, ""), rel=1e-6)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_views_are_maps_of_the_pooled_points(view):
+    """A view has the evidence of the same weights on points that are mapped beforehand."""
+    x, y = samples(40, 30, d=3, shift=0.5)
+    found = ce.two_sample(x, y, n_resamples=99, rng=0)
+    mapped = VIEWS[view](np.concatenate([x, y]))
+    for member in found.members:
+        if member.view == view:
+            options = {"statistic": member.statistic, "n_resamples": 99, "rng": 0}
+            (alone,) = ce.two_sample(mapped[:40], mapped[40:], [member.weights], **options).members
+            assert member.pvalue == alone.pvalue
+            assert member.evidence == pytest.approx(alone.evidence, rel=1e-6)
+            assert member.name.endswith(view) or view == "whitened"
+
+
+def test_only_points_have_views():
+    x, y = samples(40, 30, d=3)
+    matrix = matrix_of(np.concatenate([x, y]))
+    for given in (
+        ce.two_sample(matrix, 30, distance="precomputed", n_resamples=9, rng=0),
+        ce.two_sample(x, y, distance=1, n_resamples=9, rng=0),
+    ):
+        assert {member.view for member in given.members} == {""}
+        assert ce.QuadraticKernel() not in given.weights
+    one_column = ce.two_sample(x[:, :1], y[:, :1], n_resamples=9, rng=0)
+    assert {member.view for member in one_column.members} == {"", "ranks", "squared ranks"}
+
+
+@pytest.mark.parametrize("kind", ["spiked", "correlated", "wider", "outliers", "units"])
+def test_it_sees_what_distances_do_not(kind):
+    """Each of these needs another view; distances of the points as they are find none."""
+    rng = np.random.default_rng(1)
+    d = {"spiked": 500, "correlated": 20, "wider": 500, "outliers": 5, "units": 6}[kind]
+    x, y = rng.normal(size=(100, d)), rng.normal(size=(100, d))
+    if kind == "spiked":  # one direction of variance 15
+        y[:, -5:] = 3**0.5 * rng.normal(size=(100, 1))
+    elif kind == "correlated":  # a shift across the direction that all columns share
+        x, y = (one + 2 * rng.normal(size=(100, 1)) for one in (x, y))
+        y[:, 0], y[:, 1] = y[:, 0] + 0.8, y[:, 1] - 0.8
+    elif kind == "wider":
+        y[:, :5] *= 2
+    elif kind == "outliers":
+        x, y = (rng.standard_cauchy((100, d)) + 0.8 * shift for shift in (0, 1))
+    else:
+        y[:, 0] += 1.0
+        x, y = (one * 10.0 ** np.arange(d) for one in (x, y))
+    found = ce.two_sample(x, y, n_resamples=999, rng=0)
+    assert found.pvalue <= 0.01
+    assert ce.two_sample(x, y, ce.EnergyKernel(), n_resamples=999, rng=0).pvalue > 0.05
 
 
 def test_default_parts_know_sizes_of_neighbourhoods():
     """A median point has its 16 nearest within a temperature of the nearest, or so."""
     x, y = samples(150, 150, d=3)
     matrix = matrix_of(np.concatenate([x, y]))
-    parts = default_parts(matrix_distances(matrix), ("weighted", "fisher"))
+    parts = default_parts(Views(matrix_distances(matrix), dense=True), ("weighted", "fisher"))
     weights = [part.weights for part in parts if part.statistic.name == "weighted"]
     assert [one.k for one in weights] == [1, 1, 1, 37, 1]
     gaps = np.sort(matrix + np.diag(np.full(300, np.inf)), 1)
     for one, size in zip(weights, (4, 16, 64, None, 299), strict=True):
         if size:
             assert one.temperature == pytest.approx(np.median(gaps[:, size - 1] - gaps[:, 0]))
-    assert parts[-1].prior == sum(part.prior for part in parts[:-1])
+    assert parts[-1].prior > sum(part.prior for part in parts[:-1])
 
 
 def test_temperatures_are_no_rounding_errors():
@@ -104,7 +163,7 @@ def test_temperatures_are_no_rounding_errors():
     found = [
         [
             part.weights.temperature
-            for part in default_parts(point_distances(points, 2.0), ["cross"])
+            for part in default_parts(Views(point_distances(points, 1.0), dense=True), ["cross"])
         ]
         for points in (grid, 0.1 * grid, 0.1 * grid + 100)
     ]
@@ -114,10 +173,8 @@ def test_temperatures_are_no_rounding_errors():
 
 def test_many_points_need_no_matrix():
     points = np.random.default_rng(0).normal(size=(MOST_DENSE_POINTS + 200, 2))
-    parts = sparse_parts(point_distances(points, 2.0), ["weighted", "fisher"])
-    assert not any(part.weights.is_smooth for part in parts)
-    assert parts[-1].weights.rank
-    assert parts[-1].prior == len(parts) - 1
+    parts = sparse_parts(Views(point_distances(points, 2.0), dense=False), ["weighted", "fisher"])
+    assert {part.view for part in parts} == {"", *VIEWS}
     found = ce.two_sample(points[:1600], points[1600:] * 1.2, n_resamples=99, rng=0)
     assert found.pvalue == 0.01
     assert "256-nearest neighbours" in [member.weights.name for member in found.members]
@@ -227,7 +284,7 @@ def test_it_does_not_depend_on_threads(monkeypatch):
         together = ce.two_sample(x, y, n_resamples=3000, rng=0)
     finally:
         torch.set_num_threads(before)
-    assert watched["crossedge.adaptive"].most == 2
+    assert watched["crossedge.parts"].most == 2
     assert watched["crossedge.null.labellings"].most == 2
     assert alone.pvalue == together.pvalue
     np.testing.assert_allclose(together.null_distribution, alone.null_distribution, rtol=1e-9)
@@ -261,4 +318,10 @@ def test_precomputed_and_callable_distances():
     expected = ce.two_sample(x, y, n_resamples=199, rng=0)
     matrix = matrix_of(np.concatenate([x, y]))
     found = ce.two_sample(matrix, 10, distance="precomputed", n_resamples=199, rng=0)
-    assert found.pvalue == expected.pvalue
+    assert evidence_of(found, "") == pytest.approx(
+        [
+            member.evidence
+            for member in expected.members
+            if not member.view and member.weights != ce.QuadraticKernel()
+        ]
+    )

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from crossedge.weights import KernelWeights as KernelWeights
     from crossedge.weights import LaplaceKernel as LaplaceKernel
     from crossedge.weights import NearestNeighbours as NearestNeighbours
+    from crossedge.weights import QuadraticKernel as QuadraticKernel
     from crossedge.weights import SpanningTree as SpanningTree
     from crossedge.weights import Weights as Weights
     from crossedge.weights import sample_edges as sample_edges
@@ -72,6 +73,7 @@ _HOMES = {
     "Pearson3": "crossedge.null",
     "Permutation": "crossedge.null",
     "PowerStudy": "crossedge.studies",
+    "QuadraticKernel": "crossedge.weights",
     "SpanningTree": "crossedge.weights",
     "Sparsifier": "crossedge.sparsifiers",
     "Strata": "crossedge.data.designs",

@@ -1,10 +1,11 @@
 """The adaptive test: many weights and several statistics, one calibrated p-value.
 
 Each part of the test, some weights with one statistic, has its evidence: minus the logarithm of its
-p-value by a smooth law. The statistic of the whole is the soft maximum of these. The same
-labellings of the pooled sample give the null distribution of each part and of the whole, so no data
-is set aside. The weights, and how they are chosen, depend on the pooled sample only, so the p-value
-is valid at every sample size.
+p-value by a smooth law. The statistic of the whole is the soft maximum of these: a part with a
+tenth of the prior weight of another one needs a p-value that is smaller by 10^(1 / SHARPNESS). The
+same labellings of the pooled sample give the null distribution of each part and of the whole, so no
+data is set aside. The parts, and how they are chosen, depend on the pooled sample only (`parts`),
+so the p-value is valid at every sample size.
 """
 
 from __future__ import annotations
@@ -16,44 +17,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from crossedge.data.distances import (
-    Distances,
-    RowDistances,
-    distance_matrix,
-    matrix_distances,
-)
+from crossedge.data.distances import Distances
 from crossedge.data.samples import Samples
 from crossedge.null import Pearson3, Permutation
 from crossedge.null.labellings import Labellings, PermutationNull, moments_of, observe, relabel
 from crossedge.null.permutation import labellings_in_words
-from crossedge.numerics.tolerances import TIE
+from crossedge.parts import DEFAULT_STATISTICS, Part, Views, all_parts, default_parts, sparse_parts
 from crossedge.result import Member, TwoSampleResult
 from crossedge.runtime.randomness import Rng
-from crossedge.runtime.threads import in_threads
 from crossedge.runtime.types import Floats
-from crossedge.statistics import Statistic, statistic_named
+from crossedge.statistics import Statistic
 from crossedge.statistics.laws import sample_moments
-from crossedge.weights import EnergyKernel, NearestNeighbours, Weights
+from crossedge.weights import Weights
 
-DEFAULT_STATISTICS = ("weighted", "fisher")
 # Sharpness of the soft maximum: 1 is the harmonic mean of p-values, infinity the smallest p-value.
 SHARPNESS = 2.0
 MOST_DENSE_POINTS = 3000  # up to this many pooled points, the default uses smoothed weights
-MOST_EDGES = 12 * 10**6  # in a classical graph of the default for more points
 # Up to this many points skewness is exact. An error makes no p-value invalid: it only shifts weight
 # between the parts, and one of 0.01 hardly that.
 MOST_EXACT_POINTS = 1000
-LANDMARKS = 128  # of the energy kernel for more points
-SIZE_RATIO = 4  # the ratio of one size of neighbourhood to the next
-BLOCK_ROWS = 128  # rows of a matrix in a block, the unit of work of a thread
-
-
-class Part(NamedTuple):
-    """One part of an adaptive test, and its prior weight in the soft maximum."""
-
-    weights: Weights
-    statistic: Statistic
-    prior: float
 
 
 class Evidence(NamedTuple):
@@ -68,12 +50,12 @@ class Evidence(NamedTuple):
 class Scorer:
     """The weights of all parts on one pooled sample, ready for any labellings."""
 
-    def __init__(self, parts: Sequence[Part], samples: Samples, distances: Distances) -> None:
+    def __init__(self, parts: Sequence[Part], samples: Samples, views: Views) -> None:
         self.parts, self.in_x, self.design = tuple(parts), samples.in_x, samples.design
         self.groups = []
-        for one, group in groupby(parts, key=lambda part: part.weights):
-            pairs = one.pairs(distances)
-            moments = moments_of(pairs, samples, nearly=distances.n > MOST_EXACT_POINTS)
+        for (view, one), group in groupby(parts, key=lambda part: (part.view, part.weights)):
+            pairs = one.pairs(views.distances(view))
+            moments = moments_of(pairs, samples, nearly=pairs.n > MOST_EXACT_POINTS)
             self.groups.append((pairs, moments, tuple(part.statistic for part in group)))
 
     def evidence(self, labellings: Labellings) -> Evidence:
@@ -115,13 +97,13 @@ def adaptive_test(
         if weights
         else distances.n <= MOST_DENSE_POINTS
     )
-    full = with_matrix(distances) if dense else distances
+    views = Views(distances, dense=dense)
     if weights is not None:
         parts = all_parts(weights, names)
     else:
-        parts = default_parts(full, names) if dense else sparse_parts(full, names)
+        parts = default_parts(views, names) if dense else sparse_parts(views, names)
     labellings = Labellings(distances.n, samples.n_x, n_resamples, rng, samples.design)
-    found = Scorer(parts, samples, full).evidence(labellings)
+    found = Scorer(parts, samples, views).evidence(labellings)
     null = PermutationNull(found.whole[1:], labellings.exact, False)
     null.values.setflags(write=False)
 
@@ -130,7 +112,13 @@ def adaptive_test(
         return drawn.pvalue(values[0], 1, tolerance)
 
     members = tuple(
-        Member(part.weights, part.statistic.name, float(values[0]), pvalue(values, tolerance))
+        Member(
+            part.weights,
+            part.statistic.name,
+            float(values[0]),
+            pvalue(values, tolerance),
+            part.view,
+        )
         for part, values, tolerance in zip(parts, found.parts, found.tolerances, strict=True)
     )
     p = pvalue(found.whole, found.tolerance)
@@ -156,72 +144,3 @@ def adaptive_test(
         members=members,
         design=None if samples.design is None else samples.design.words,
     )
-
-
-def all_parts(weights: Sequence[Weights], names: Sequence[str]) -> list[Part]:
-    """Return all combinations of weights and statistics, with equal prior weights."""
-    return [Part(one, statistic_named(name), 1.0) for one in weights for name in names]
-
-
-def default_parts(distances: Distances, names: Sequence[str]) -> list[Part]:
-    """Return the default parts, neighbourhoods of all sizes, chosen by the pooled sample alone.
-
-    - Smoothed nearest neighbours, at temperatures where 4, 16, 64, ... points share the choice of a
-      neighbour. The temperature is the median, over points, of the gap between the distances to the
-      nearest and to the 4th, 16th, 64th, ... nearest neighbour. Gaps mean the same in any
-      dimension.
-    - A classical graph, which depends on ranks only and is therefore robust to outliers.
-    - With as much prior weight as all these local parts together, smoothed nearest neighbours at
-      the gap to the farthest point, where the weighted count is close to the energy distance.
-    """
-    matrix = distance_matrix(distances)
-    n = len(matrix)
-    sizes = [SIZE_RATIO**step for step in range(1, 12) if SIZE_RATIO**step <= n / 3]
-    *gaps, farthest = _median_gaps(matrix, [*sizes, n - 1])
-    temperatures = sorted({gap for gap in gaps if gap > 0} - {farthest})
-    local = [NearestNeighbours(1, temperature) for temperature in temperatures]
-    local.append(NearestNeighbours(min(max(n // 8, 1), n - 1)))
-    parts = all_parts(local, names)
-    if farthest > 0:
-        parts.append(
-            Part(NearestNeighbours(1, farthest), statistic_named(names[0]), float(len(parts)))
-        )
-    return parts
-
-
-def sparse_parts(distances: Distances, names: Sequence[str]) -> list[Part]:
-    """Return the default parts for many points, which need no matrix.
-
-    - Classical graphs of 4, 16, 64, ... nearest neighbours. The larger ones see what is spread over
-      many points, as a change of scale is, and the smaller ones what is local.
-    - With as much prior weight as all these local parts together, the energy kernel by landmarks.
-    """
-    sizes = [SIZE_RATIO**step for step in range(1, 5)]
-    few = [k for k in sizes if distances.n * k <= MOST_EDGES and k < distances.n / 4]
-    parts = all_parts([NearestNeighbours(k) for k in few or [1]], names)
-    parts.append(Part(EnergyKernel(rank=LANDMARKS), statistic_named(names[0]), float(len(parts))))
-    return parts
-
-
-def _median_gaps(matrix: Floats, sizes: list[int]) -> list[float]:
-    """Return the median gap between the nearest and the size-th nearest distance, for each size."""
-    n = len(matrix)
-    places = [0, *(size - 1 for size in sizes)]
-
-    def of_rows(first: int) -> Floats:
-        rows = matrix[first : first + BLOCK_ROWS].copy()
-        each = np.arange(len(rows))
-        rows[each, first + each] = np.inf  # a point is not its own neighbour
-        return np.partition(rows, places, axis=1)[:, places]
-
-    ordered = np.concatenate(in_threads(of_rows, range(0, n, BLOCK_ROWS)))
-    gaps = ordered[:, 1:] - ordered[:, :1]
-    gaps[gaps <= (TIE - 1) * ordered[:, 1:]] = 0.0  # the distances tie
-    return [float(gap) for gap in np.median(gaps, axis=0)]
-
-
-def with_matrix(distances: Distances) -> Distances:
-    """Return the distances with their matrix, so that it is computed once for all weights."""
-    if isinstance(distances, RowDistances) and distances.matrix is not None:
-        return distances
-    return matrix_distances(distance_matrix(distances))

@@ -36,12 +36,22 @@ class Member(NamedTuple):
     pvalue : float
         Its permutation p-value, by the same labellings as the whole test. It is not corrected for
         the number of parts.
+    view : str
+        What the points were mapped to: "whitened", "ranks", "squared ranks", or "" for the points
+        as they are.
     """
 
     weights: Weights
     statistic: str
     evidence: float
     pvalue: float
+    view: str = ""
+
+    @property
+    def name(self) -> str:
+        """The weights in words, and of what they are."""
+        of_view = f" of {self.view}" + (" points" if self.view == "whitened" else "")
+        return self.weights.name + (of_view if self.view else "")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -236,7 +246,7 @@ class TwoSampleResult:
             ("statistic", f"{self.statistic:.6g}  ({equal})"),
             ("z-score", f"{self.zscore:.3g}"),
             ("p-value", f"{self.pvalue:.4g}{log_p}"),
-            *([("carried by", f"{lead.weights.name}, {lead.statistic}")] if lead else []),
+            *([("carried by", f"{lead.name}, {lead.statistic}")] if lead else []),
             *self._approximations(),
             *self._columns_in_words(),
         ]

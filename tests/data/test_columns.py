@@ -351,9 +351,9 @@ def test_a_column_in_millions_does_not_drown_the_others():
         pd.DataFrame({"age": rng.normal(40 + 8 * s, 10, 150), "income": rng.lognormal(13, 1, 150)})
         for s in (0, 1)
     )
-    assert ce.two_sample(x, y, rng=0).pvalue < 0.001
+    assert ce.two_sample(x, y, ce.EnergyKernel(), rng=0).pvalue < 0.001
     with pytest.warns(UserWarning, match="'income' makes 100% of the squared distance"):
-        assert ce.two_sample(x, y, rng=0, scale="none").pvalue > 0.05
+        assert ce.two_sample(x, y, ce.EnergyKernel(), rng=0, scale="none").pvalue > 0.05
 
 
 def test_the_level_holds_on_mixed_tables():

@@ -8,6 +8,14 @@ import scipy.sparse
 import torch
 
 import crossedge as ce
+from crossedge.data.representations import (
+    REPRESENTATIONS,
+    RIDGE,
+    ranks,
+    squares,
+    standardized,
+    whitened,
+)
 from crossedge.data.samples import pool, pool_precomputed
 
 X = np.array([[0, 1], [2, 3], [5, 4]])
@@ -284,10 +292,35 @@ class TestTransform:
         ce.two_sample(*tensors, transform=lambda z: kinds.append(type(z)) or z, n_resamples=9)
         assert kinds == [torch.Tensor]
 
+    @pytest.mark.parametrize("shape", [(60, 4), (30, 90)])
+    def test_named_maps(self, shape):
+        rng = np.random.default_rng(0)
+        points = rng.normal(size=shape) * 10.0 ** rng.integers(-3, 4, shape[1]) + 5
+        points[:, 1] = 0.1  # constant, but for the rounding of its mean
+        mapped = standardized(points)
+        varies = np.arange(shape[1]) != 1
+        np.testing.assert_allclose(mapped.mean(0), 0, atol=1e-10)
+        np.testing.assert_allclose(mapped.std(0), varies, atol=1e-10)
+        np.testing.assert_allclose(squares(points), standardized(mapped**2))
+        assert (np.argsort(ranks(points)[:, 0]) == np.argsort(points[:, 0])).all()
+        np.testing.assert_allclose(ranks(np.exp(points / 1e4)), ranks(points))
+        white = whitened(points)
+        covariance = mapped.T @ mapped / len(mapped) + RIDGE * np.eye(shape[1])
+        expected = mapped @ np.linalg.inv(covariance) @ mapped.T  # whatever the axes are
+        np.testing.assert_allclose(white @ white.T, expected, atol=1e-9)
+        x, y = points[:20], points[20:]
+        for name, function in REPRESENTATIONS.items():
+            named, given = (
+                ce.two_sample(x, y, ce.EnergyKernel(), transform=one, n_resamples=99, rng=0)
+                for one in (name, function)
+            )
+            assert named.statistic == pytest.approx(given.statistic, rel=1e-9)
+
     @pytest.mark.parametrize(
         ("transform", "message"),
         [
-            ("whitened", "transform='whitened' is not callable"),
+            ("whitened", "transform='whitened' is unknown: choose from 'standardize', 'whiten', "),
+            (3, "transform=3 is not callable"),
             (type("Map", (), {"__call__": len}), "transform is the class Map: give an instance"),
             (lambda z: z[:3], r"transform returned shape \(3, 2\) for 10 points"),
             (lambda z: z + np.inf, "transform returned NaN or infinite"),

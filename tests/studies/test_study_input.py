@@ -17,7 +17,10 @@ WRONG = {
     "a class": ({"tests": {"a": ce.SpanningTree}}, "test 'a' is a class: give an instance"),
     "text": ({"tests": {"a": "tree"}}, "test 'a' is 'tree': give weights, None"),
     "a number for a name": ({"tests": {1: None}}, "the name 1: give text"),
-    "rng of a test": ({"tests": {"a": {"rng": 1}}}, "has the argument 'rng': choose from dist"),
+    "rng of a test": (
+        {"tests": {"a": {"rng": 1}}},
+        "has the argument 'rng': choose from dist",
+    ),
     "statistic": ({"tests": {"a": {"statistic": "best"}}}, "test 'a': statistic='best'"),
     "no p-value": ({"tests": {"a": lambda x, y, rng: 2.0}}, "'a' at shift=0.0: it returned 2.0: g"),
     "NaN": ({"tests": {"a": lambda x, y, rng: np.nan}}, "it returned nan: give a p-value"),

@@ -20,6 +20,7 @@ KERNELS = [
     ce.LaplaceKernel(1.5),
     ce.InverseMultiquadricKernel("median"),
     ce.EnergyKernel(),
+    ce.QuadraticKernel(),
 ]
 
 
@@ -44,6 +45,10 @@ def kernel_of(weights, distances):
     median = np.median(distances[np.triu_indices(len(distances), 1)])
     if isinstance(weights, ce.EnergyKernel):
         return -distances
+    if isinstance(weights, ce.QuadraticKernel):  # by the points of classical scaling
+        n = len(distances)
+        centre = np.eye(n) - 1 / n
+        return (centre @ distances**2 @ centre / 2) ** 2
     h = weights.bandwidth
     values = [median] if h == "median" else np.atleast_1d(h)
     profile = {
@@ -101,6 +106,8 @@ class TestKernel:
             leaf = y.clone().requires_grad_()
             assert torch.autograd.gradcheck(lambda y: loss(x, y), (leaf,), fast_mode=True)
         far, near = loss(x, y + 2), loss(x, y - 0.6)
+        if isinstance(weights, ce.QuadraticKernel):  # sees spread
+            far, near = loss(x, 3 * y), loss(x, y - 0.6)
         assert far > near
 
     @pytest.mark.parametrize("statistic", [None, "mmd_ratio", "fisher"])

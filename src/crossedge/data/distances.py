@@ -54,6 +54,7 @@ class RowDistances:
     n: int
     row: Callable[[int], Floats]  # index -> (n,) distances
     matrix: Floats | None = None  # all rows, if the caller gave them
+    origin: PointDistances | None = None  # the points, if there are any
 
 
 Distances = PointDistances | RowDistances
@@ -206,9 +207,15 @@ def lp_norms(differences: Floats, p: float) -> Floats:
     return largest * np.where(largest > 0, powers.sum(1), 1.0) ** (1 / p)
 
 
-def matrix_distances(matrix: Floats) -> RowDistances:
+def euclidean_points(distances: Distances) -> PointDistances | None:
+    """Return the points of Euclidean distances, if they are known."""
+    points = distances.origin if isinstance(distances, RowDistances) else distances
+    return points if points is not None and points.p == 2.0 else None
+
+
+def matrix_distances(matrix: Floats, origin: PointDistances | None = None) -> RowDistances:
     """Return an (n, n) matrix of distances as `RowDistances`."""
-    return RowDistances(len(matrix), lambda index: matrix[index], matrix)
+    return RowDistances(len(matrix), lambda index: matrix[index], matrix, origin)
 
 
 def callable_distances(

@@ -1,4 +1,7 @@
-"""Representations of the pooled sample: a test may look at points through any map that is blind."""
+"""Representations of the pooled sample: a test may look at points through any map that is blind.
+
+A map that is learned from the pooled points alone knows no labels, so that p-values stay valid.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +14,25 @@ import numpy as np
 
 from crossedge.data.samples import Samples
 from crossedge.runtime.arrays import is_tensor, to_tensor
+from crossedge.runtime.threads import one_blas_thread
+from crossedge.runtime.types import Floats
 
-Transform = Callable[[Any], Any]  # (n, d) points -> (n, e) points
+Transform = str | Callable[[Any], Any]  # a name, or (n, d) points -> (n, e) points
+RIDGE = 0.1  # of whitened points, in units of the mean eigenvalue
+CONSTANT = 1e-13  # a column that varies by less, relative to its largest entry, is constant
 
 
 def check_transform(transform: object) -> None:
-    """Raise TypeError unless the transform is None or a function of points."""
+    """Raise TypeError or ValueError unless this is None, a known name or a function of points."""
     if isinstance(transform, type):
         raise TypeError(f"transform is the class {transform.__name__}: give an instance of it")
-    if transform is not None and not callable(transform):
+    if isinstance(transform, str):
+        if transform not in REPRESENTATIONS:
+            known = ", ".join(repr(name) for name in REPRESENTATIONS)
+            raise ValueError(f"transform={transform!r} is unknown: choose from {known}")
+    elif transform is not None and not callable(transform):
         raise TypeError(
-            f"transform={transform!r} is not callable: give a function of points, or None"
+            f"transform={transform!r} is not callable: give a name, a function of points, or None"
         )
 
 
@@ -33,6 +44,8 @@ def represent(samples: Samples, transform: Transform | None) -> Samples:
     """
     if transform is None:
         return samples
+    if isinstance(transform, str):
+        return replace(samples, values=REPRESENTATIONS[transform](samples.values))
     points: Any = samples.values
     parameters = getattr(transform, "parameters", None)
     if samples.as_tensors or parameters is not None:
@@ -67,3 +80,63 @@ def _no_gradient(points: Any) -> Any:
     import torch
 
     return torch.no_grad()
+
+
+def standardized(points: Floats) -> Floats:
+    """Return the points with all columns centred and divided by their standard deviations.
+
+    Constant columns become 0.
+    """
+    largest = np.abs(points).max(0)
+    # a power of two, so that it does not round; no square leaves the range of doubles
+    unit = np.ldexp(1.0, np.clip(-np.frexp(largest)[1], -1000, 1000))
+    centred = points * unit
+    centred -= centred.mean(0)
+    deviation = np.sqrt((centred**2).mean(0))
+    varies = deviation > CONSTANT
+    found: Floats = np.where(varies, centred / np.where(varies, deviation, 1.0), 0.0)
+    return found
+
+
+def squares(points: Floats) -> Floats:
+    """Return the squares of standardised columns, standardised: their distances see spread."""
+    return standardized(standardized(points) ** 2)
+
+
+def ranks(points: Floats) -> Floats:
+    """Return the normal scores of the ranks in each column, which no outlier can blind."""
+    from scipy.special import ndtri
+    from scipy.stats import rankdata
+
+    found: Floats = ndtri((rankdata(points, axis=0) - 0.5) / len(points))
+    found -= found.mean(0)
+    return found
+
+
+def whitened(points: Floats) -> Floats:
+    """Return the points in coordinates in which the pooled covariance is as good as the identity.
+
+    Columns are standardised, and the eigenvalues of their covariance, the correlation matrix, are
+    shrunk towards their mean 1 by adding RIDGE. With more columns than points nothing would be left
+    without it: all points are at equal distances then.
+    """
+    columns = standardized(points)
+    n, d = columns.shape
+    with one_blas_thread():  # threads that share a small matrix wait for each other
+        products = columns.T @ columns if d <= n else columns @ columns.T
+        values, vectors = np.linalg.eigh(products / n)
+    values = np.maximum(values, 0.0)
+    found: Floats
+    if d <= n:
+        found = columns @ (vectors / np.sqrt(values + RIDGE))
+    else:
+        found = vectors * np.sqrt(n * values / (values + RIDGE))
+    return found
+
+
+REPRESENTATIONS: dict[str, Callable[[Floats], Floats]] = {
+    "standardize": standardized,
+    "whiten": whitened,
+    "squares": squares,
+    "rank": ranks,
+}

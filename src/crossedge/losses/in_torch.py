@@ -17,7 +17,7 @@ from crossedge.losses.settings import Settings, scale_name
 from crossedge.moments import LabelMoments
 from crossedge.statistics import WithinSums
 from crossedge.statistics.mean_discrepancies import mmd_deviation
-from crossedge.weights import DenseWeights, EnergyKernel, GraphWeights, NearestNeighbours
+from crossedge.weights import DenseWeights, GraphWeights, KernelWeights, NearestNeighbours
 from crossedge.weights.kernels import LARGEST_RATIO, BandwidthKernel
 from crossedge.weights.smoothed import smoothed
 
@@ -39,8 +39,8 @@ def loss_in_torch(
     unit = torch.ldexp(torch.ones_like(largest), exponent)
     distances = lp_distances(pooled / unit, 2.0)
     loss = of_distances(settings, distances, len(x), None if scale is None else scale / unit)
-    if isinstance(settings.weights, EnergyKernel) and settings.scales_with_weights:
-        return loss * unit
+    if settings.scales_with_weights and isinstance(settings.weights, KernelWeights):
+        return loss * unit**settings.weights.degree
     return loss
 
 

@@ -148,30 +148,39 @@ class Taped:
     n_x: int
     levels: list[float]
     unit: float = 1.0
+    length: float = 1.0  # the unit of distances, for weights that are a power of these
+    range: float = 1.0  # that of the weights of distances in this unit
 
     def __post_init__(self) -> None:
-        weights, name = self.weights, scale_name(self.weights)
+        weights, name, degree = self.weights, scale_name(self.weights), 0
+        if isinstance(weights, KernelWeights) and weights.degree > 1:
+            degree = weights.degree
+            exponent = math.frexp(float(self.distances.max()))[1]
+            self.length = math.ldexp(1.0, min(max(exponent, -1000), 1000))
         with torch.enable_grad():
-            self.leaf = torch.from_numpy(self.distances).requires_grad_()
+            self.leaf = torch.from_numpy(self.distances / self.length).requires_grad_()
             self.scale = torch.tensor(self.levels, dtype=torch.float64, requires_grad=True)
             if name and self.levels:
                 weights = replace(weights, **{name: self.scale})  # type: ignore[type-var]
             self.tensor: torch.Tensor = weights.of_matrices(self.leaf)
         largest = float(self.tensor.detach().abs().max())
         if largest != 0 and not LEAST_IN_RANGE < largest < MOST_IN_RANGE:
-            self.unit = math.ldexp(1.0, min(max(math.frexp(largest)[1], -1021), 1023))
-        self.W: Floats = (self.tensor.detach() / self.unit).contiguous().numpy()
+            self.range = math.ldexp(1.0, min(max(math.frexp(largest)[1], -1021), 1023))
+        self.W: Floats = (self.tensor.detach() / self.range).contiguous().numpy()
+        exponent = math.frexp(self.range)[1] + degree * (math.frexp(self.length)[1] - 1)
+        self.unit = math.ldexp(0.5, min(max(exponent, -1020), 1024))
         self.sums = pair_sums(self.W, self.n_x)
 
     def to_distances(self, gradient: Floats) -> tuple[Floats, list[float]]:
         back: Any = torch.autograd.grad(
             self.tensor,
             (self.leaf, self.scale),
-            torch.from_numpy(gradient / self.unit),
+            torch.from_numpy(gradient / self.range),
             allow_unused=True,
         )
         found, scale = (None if one is None else one.numpy() for one in back)
         found = np.zeros_like(gradient) if found is None else np.ascontiguousarray(found)
+        found = found / self.length
         return found, [0.0] * len(self.levels) if scale is None else scale.tolist()
 
     def to_spread(self, gradient: Floats, rows: slice) -> tuple[Floats, list[float]]:

@@ -20,7 +20,7 @@ from crossedge.losses.sparse import is_sparse, sparse_loss_of_distances, sparse_
 from crossedge.losses.taped import Thirds, loss_by_tape, studentized_loss
 from crossedge.numerics.neighbours.fused import FusedNearest, fused_nearest
 from crossedge.runtime.types import Floats
-from crossedge.weights import EnergyKernel, NearestNeighbours
+from crossedge.weights import KernelWeights, NearestNeighbours
 
 
 class Wants(NamedTuple):
@@ -136,4 +136,6 @@ def _factor(settings: Settings, found: Neighbourhood, points: Points) -> float:
     """Return the loss over that of the scaled distances and weights."""
     if not settings.scales_with_weights:
         return 1.0
-    return found.unit / (points.scale if isinstance(settings.weights, EnergyKernel) else 1.0)
+    weights = settings.weights
+    degree = weights.degree if isinstance(weights, KernelWeights) else 0
+    return found.unit / points.scale**degree

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from crossedge.runtime.arrays import is_tensor
-from crossedge.runtime.threads import in_threads
+from crossedge.runtime.threads import in_threads, one_blas_thread
 from crossedge.runtime.types import Array
 
 PROBES = 48  # vectors for the largest eigenvalues, and as many for the rest of a trace
@@ -62,7 +62,7 @@ def third_sums(centred: Centred, *, nearly: bool = False) -> ThirdSums:
     V, degree = centred
     squared = V * V
     return ThirdSums(
-        cubes=(squared * V).sum() / 2,
+        cubes=(squared.reshape(-1) @ V.reshape(-1)) / 2,
         triangles=estimated_triangles(V) if nearly else triangles(V),
         degree3=(degree**3).sum(),
         degree_squares=(degree * squared.sum(1)).sum(),
@@ -88,7 +88,8 @@ def estimated_triangles(V: Array) -> Array:
     """
     random = np.random.default_rng(0)
     signs = random.choice([-1.0, 1.0], size=(2, V.shape[0], PROBES))
-    space = np.linalg.qr(V @ signs[0])[0]
+    with one_blas_thread():
+        space = np.linalg.qr(V @ signs[0])[0]
     rest = signs[1] - space @ (space.T @ signs[1])
     once = V @ np.concatenate([space, rest / np.sqrt(PROBES)], axis=1)
     return ((V @ once) * once).sum()

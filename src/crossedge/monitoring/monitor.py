@@ -26,14 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from crossedge.adaptive import (
-    DEFAULT_STATISTICS,
-    Part,
-    Scorer,
-    all_parts,
-    sparse_parts,
-    with_matrix,
-)
+from crossedge.adaptive import Scorer
 from crossedge.data.columns import Column, check_scale, left_out_lines
 from crossedge.data.distances import (
     Distance,
@@ -49,6 +42,7 @@ from crossedge.monitoring.evidence import Rule, advance, begin, likely_start, lo
 from crossedge.monitoring.ranks import batch_pvalue
 from crossedge.monitoring.rows import read_reference, scale_of
 from crossedge.monitoring.state import MonitorState
+from crossedge.parts import DEFAULT_STATISTICS, Part, Views, all_parts, sparse_parts
 from crossedge.runtime.calls import run_usual
 from crossedge.runtime.randomness import Rng, check_rng, random_key
 from crossedge.runtime.types import Ints
@@ -205,11 +199,10 @@ class Monitor:
             chosen, past = self._choose(n_past, len(new), source)
             in_past = np.arange(len(chosen)) < past
             samples = Samples(made.points[chosen], in_past)
-            distances = self._distances(samples)
-            parts = self._parts(distances)
-            if any(part.weights.peak_matrices > 0 for part in parts):
-                distances = with_matrix(distances)
-            scorer = Scorer(parts, samples, distances)
+            given = self.weights if isinstance(self.weights, tuple) else (self.weights,)
+            dense = any(one is not None and one.peak_matrices > 0 for one in given)
+            views = Views(self._distances(samples), dense=dense)
+            scorer = Scorer(self._parts(views), samples, views)
             return batch_pvalue(scorer, len(chosen), past, source), rows, made
 
         pvalue, self._rows, made = run_usual(work)
@@ -376,9 +369,9 @@ class Monitor:
             return callable_distances(samples.values, self.distance)
         return point_distances(samples.values, float(self.distance))
 
-    def _parts(self, distances: Distances) -> list[Part]:
+    def _parts(self, views: Views) -> list[Part]:
         if self.weights is None:
-            return sparse_parts(distances, DEFAULT_STATISTICS)
+            return sparse_parts(views, DEFAULT_STATISTICS)
         if isinstance(self.weights, tuple):
             return all_parts(self.weights, DEFAULT_STATISTICS)
         return [Part(self.weights, statistic_named(self.weights.default_statistic), 1.0)]

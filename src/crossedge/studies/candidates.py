@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from crossedge.data.columns import check_scale
 from crossedge.data.distances import (
     Distance,
     Distances,
@@ -18,6 +19,7 @@ from crossedge.data.distances import (
     matrix_distances,
     pooled_distances,
 )
+from crossedge.data.representations import Transform, check_transform
 from crossedge.data.samples import Samples
 from crossedge.studies.grid import Point, taken
 from crossedge.verbs import checked_test, two_sample
@@ -25,7 +27,10 @@ from crossedge.weights import Weights
 
 MAX_MATRIX_POINTS = 3000  # pooled points up to which all tests share one matrix of distances
 # Arguments of `two_sample` that a test may set; the study itself provides the others
-OPTIONS = sorted(set(inspect.signature(two_sample).parameters) - {"x", "y", "rng"})
+OPTIONS = sorted(
+    set(inspect.signature(two_sample).parameters) - {"x", "y", "rng", "blocks", "max_points"}
+)
+OF_POINTS = ("distance", "transform", "scale")  # those that say what the points are
 REMEDY = (
     "give weights, None for the adaptive test, a dictionary of arguments of two_sample, "
     "or a function of (x, y, rng) that returns a p-value"
@@ -53,12 +58,12 @@ class Candidate:
             answer = self.function(pair.x, pair.y, rng, **taken(self.function, point))
             return _check_pvalue(getattr(answer, "pvalue", answer))
         options = dict(self.options)
-        distance = options.pop("distance", 2.0)
+        of_points = {name: options.pop(name) for name in OF_POINTS if name in options}
         weights = options.pop("weights", None)
         if _is_function(weights):
             weights = weights(**taken(weights, point))
         test = checked_test(weights, **options, brief=True)
-        return test(*pair.distances(distance), seed).pvalue
+        return test(*pair.distances(**of_points), seed).pvalue
 
 
 class Pair:
@@ -68,14 +73,17 @@ class Pair:
         self.x, self.y = x, y
         self._known: dict[Any, tuple[Samples, Distances]] = {}
 
-    def distances(self, distance: Distance) -> tuple[Samples, Distances]:
+    def distances(
+        self, distance: Distance = 2.0, transform: Transform | None = None, scale: str | None = None
+    ) -> tuple[Samples, Distances]:
         """Return the pooled sample and its distances."""
-        if distance not in self._known:
-            samples, found = pooled_distances(self.x, self.y, distance)
+        key = distance, transform, scale
+        if key not in self._known:
+            samples, found = pooled_distances(self.x, self.y, *key)
             if isinstance(found, PointDistances) and found.n <= MAX_MATRIX_POINTS:
-                found = matrix_distances(distance_matrix(found))
-            self._known[distance] = samples, found
-        return self._known[distance]
+                found = matrix_distances(distance_matrix(found), found)
+            self._known[key] = samples, found
+        return self._known[key]
 
 
 def check_candidates(tests: object, n_resamples: int) -> list[Candidate]:
@@ -108,8 +116,10 @@ def _candidate(name: object, test: Any, n_resamples: int) -> Candidate:
             raise ValueError(f"test {name!r} has the argument {option!r}: choose from {known}")
     options = {"n_resamples": n_resamples, **test}
     if not _is_function(options.get("weights")):  # functions of the grid are checked at each point
-        checked = {key: value for key, value in options.items() if key != "distance"}
+        checked = {key: value for key, value in options.items() if key not in OF_POINTS}
         try:
+            check_transform(options.get("transform"))
+            check_scale(options.get("scale"))
             checked_test(checked.pop("weights", None), **checked)
         except (TypeError, ValueError) as error:
             raise type(error)(f"test {name!r}: {error}") from None

@@ -41,10 +41,12 @@ class KernelWeights(Weights):
 
     See Also
     --------
-    GaussianKernel, LaplaceKernel, InverseMultiquadricKernel, EnergyKernel : The kernels.
+    GaussianKernel, LaplaceKernel, InverseMultiquadricKernel, EnergyKernel, QuadraticKernel :
+        The kernels.
     """
 
     compiled_profile: ClassVar[str] = ""  # its name in `numerics.pairs.kernels`, if it has one
+    degree: ClassVar[int] = 0  # c times the distances have c^degree times the weights; 0: not so
 
     @property
     def default_statistic(self) -> str:
@@ -90,7 +92,7 @@ class BandwidthKernel(KernelWeights):
         total = 0.0
         for h in levels:
             total = total + self.profile(xp.clip(distances / h, max=LARGEST_RATIO))
-        return _symmetric_without_diagonal(total / len(levels))
+        return symmetric_without_diagonal(total / len(levels))
 
     def bandwidths(self, distances: Array) -> list[list[float]]:
         """Return, for each bandwidth, a list of its values for each of (..., n, n) distances."""
@@ -268,6 +270,7 @@ class EnergyKernel(KernelWeights):
 
     rank: int | None = None
     compiled_profile: ClassVar = "energy"
+    degree: ClassVar = 1
 
     def __post_init__(self) -> None:
         if self.rank is None:
@@ -295,7 +298,7 @@ class EnergyKernel(KernelWeights):
 
     def of_matrices(self, distances: Array) -> Array:
         if self.rank is None:
-            return _symmetric_without_diagonal(-distances)
+            return symmetric_without_diagonal(-distances)
         matrices = np.asarray(fixed(distances)).reshape(-1, *distances.shape[-2:])
         each = [energy_features(matrix_distances(one), self.rank) for one in matrices]
         dense = np.stack([one.unit * one.dense() for one in each])
@@ -307,7 +310,8 @@ class EnergyKernel(KernelWeights):
         return energy_features(distances, self.rank)
 
 
-def _symmetric_without_diagonal(matrices: Array) -> Array:
+def symmetric_without_diagonal(matrices: Array) -> Array:
+    """Return the means of entries above and below the diagonal, which is cleared."""
     symmetric = matrices / 2 + matrices.mT / 2  # halves first, since the sum may overflow
     if symmetric.ndim == 2:
         return clear_diagonal(symmetric)

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from crossedge.data.distances import Distances, RowDistances
+from crossedge.runtime.threads import one_blas_thread
 from crossedge.runtime.types import Floats, Ints
 
 SMALLEST = 1e-10  # of an eigenvalue that is kept, relative to the largest
@@ -88,7 +89,8 @@ def energy_features(distances: Distances, rank: int) -> LowRankWeights:
     mean = D.mean(1)
     K = mean[:, None] + mean[places] - D - mean[places].mean()
     among = (K[places] + K[places].T) / 2
-    values, vectors = np.linalg.eigh(among)
+    with one_blas_thread():
+        values, vectors = np.linalg.eigh(among)
     kept = values > SMALLEST * values[-1]
     features = K @ (vectors[:, kept] / np.sqrt(values[kept]))
     trace = float((2 * mean - mean[places].mean()).sum())

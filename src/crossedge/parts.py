@@ -1,0 +1,196 @@
+"""The parts of an adaptive test: what the default looks at, chosen by the pooled sample alone.
+
+Differences show in different views of the points. So the default has parts on
+
+- the points as they are: neighbourhoods of all sizes, and a global part, close to the energy test;
+- whitened points, on which a shift shows that is small against other, correlated columns;
+- the ranks of all columns, which no outlier and no unit of a column can blind;
+- the squares of these ranks, which see changes of spread in a few of many columns;
+- second moments, by the quadratic kernel: covariances in many columns.
+
+A view is a map of the pooled points that is learned from them alone, so the p-value stays valid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from crossedge.data.distances import (
+    Distances,
+    PointDistances,
+    RowDistances,
+    distance_matrix,
+    euclidean_points,
+    matrix_distances,
+    point_distances,
+)
+from crossedge.data.representations import ranks, squares, whitened
+from crossedge.numerics.tolerances import TIE
+from crossedge.runtime.threads import in_threads
+from crossedge.runtime.types import Floats
+from crossedge.statistics import Statistic, statistic_named
+from crossedge.weights import EnergyKernel, NearestNeighbours, QuadraticKernel, Weights
+
+DEFAULT_STATISTICS = ("weighted", "fisher")
+MOST_EDGES = 12 * 10**6  # in a classical graph of the default for many points
+# An energy kernel by so many landmarks is as powerful as that of all pairs, where columns are few.
+LANDMARKS, FEW_COLUMNS = 128, 32
+MANY_POINTS = 1000  # from here on, landmarks save time
+MOST_SQUARED_COLUMNS = 20  # for many points: their second moments are 210 features
+SIZE_RATIO = 4  # the ratio of one size of neighbourhood to the next
+OF_VIEW = 16  # the size of the neighbourhoods of whitened points
+BLOCK_ROWS = 128  # rows of a matrix in a block, the unit of work of a thread
+WHITENED, RANKS, SQUARED_RANKS = "whitened", "ranks", "squared ranks"
+# Prior weights of all parts of a kind. They were chosen on simulated alternatives, low and high
+# dimensional: local and global parts are what most differences need.
+LOCAL, GLOBAL, QUADRATIC = 6.0, 7.0, 2.0
+OF_WHITENED, OF_RANKS, OF_SQUARED_RANKS = 1.4, 2.0, 0.7
+
+
+class Part(NamedTuple):
+    """One part of an adaptive test, and its prior weight in the soft maximum."""
+
+    weights: Weights
+    statistic: Statistic
+    prior: float
+    view: str = ""  # a name in VIEWS; "" for the points as they are
+
+
+def all_parts(
+    weights: Sequence[Weights], names: Sequence[str], prior: float = 1.0, view: str = ""
+) -> list[Part]:
+    """Return all combinations of weights and statistics, with equal shares of the prior weight."""
+    each = prior / max(len(weights) * len(names), 1)
+    return [Part(one, statistic_named(name), each, view) for one in weights for name in names]
+
+
+VIEWS: dict[str, Callable[[Floats], Floats]] = {
+    WHITENED: whitened,
+    RANKS: ranks,
+    SQUARED_RANKS: lambda points: squares(ranks(points)),
+}
+
+
+class Views:
+    """The distances of the pooled points in all views, computed when a part first asks."""
+
+    def __init__(self, distances: Distances, *, dense: bool) -> None:
+        self.dense = dense
+        self.points = euclidean_points(distances)
+        self._known = {"": with_matrix(distances) if dense else distances}
+
+    @property
+    def columns(self) -> int:
+        """The number of columns of points that have views; 0 if only distances are known."""
+        return 0 if self.points is None else self.points.points.shape[1]
+
+    def distances(self, view: str) -> Distances:
+        """Return the distances in a view."""
+        if view not in self._known:
+            assert self.points is not None
+            found: Distances = point_distances(VIEWS[view](self.points.points), 2.0)
+            self._known[view] = with_matrix(found) if self.dense else found
+        return self._known[view]
+
+
+def with_matrix(distances: Distances) -> Distances:
+    """Return the distances with their matrix, so that it is computed once for all weights."""
+    if isinstance(distances, RowDistances) and distances.matrix is not None:
+        return distances
+    points = distances if isinstance(distances, PointDistances) else None
+    return matrix_distances(distance_matrix(distances), points)
+
+
+def default_parts(views: Views, names: Sequence[str]) -> list[Part]:
+    """Return the default parts of up to some thousand points, which need matrices of all pairs.
+
+    - Local parts: smoothed nearest neighbours, at temperatures where 4, 16, 64, ... points share
+      the choice of a neighbour, and a classical graph, which depends on ranks of distances only.
+    - Global parts: smoothed nearest neighbours at the gap to the farthest point, where the weighted
+      count is close to the energy distance.
+    """
+    distances = views.distances("")
+    n = distances.n
+    sizes = [SIZE_RATIO**step for step in range(1, 12) if SIZE_RATIO**step <= n / 3]
+    local, whole = _smoothed(distances, sizes)
+    classical = NearestNeighbours(min(max(n // 8, 1), n - 1))
+    parts = all_parts([*local, classical], names, LOCAL)
+    parts += all_parts(whole, names[:1], GLOBAL)
+    energy = EnergyKernel(rank=LANDMARKS)
+    for view, prior in _views_of(views):
+        sizes = [OF_VIEW] if view == WHITENED and n >= 3 * OF_VIEW else []
+        by_landmarks = n > MANY_POINTS and views.columns <= FEW_COLUMNS
+        if sizes or not by_landmarks:
+            local, whole = _smoothed(views.distances(view), sizes)
+            parts += all_parts(local, names[-1:], prior, view)
+        parts += all_parts([energy] if by_landmarks else whole, names[:1], prior, view)
+    return parts + _quadratic_parts(views, names)
+
+
+def sparse_parts(views: Views, names: Sequence[str]) -> list[Part]:
+    """Return the default parts for many points, which need no matrix.
+
+    - Local parts: classical graphs of 4, 16, 64, ... nearest neighbours. The larger ones see what
+      is spread over many points, as a change of scale is, and the smaller ones what is local.
+    - Global parts: the energy kernel by landmarks.
+    """
+    n = views.distances("").n
+    sizes = [SIZE_RATIO**step for step in range(1, 5)]
+    few = [k for k in sizes if n * k <= MOST_EDGES and k < n / 4]
+    parts = all_parts([NearestNeighbours(k) for k in few or [1]], names, LOCAL)
+    more = 1 if views.columns <= FEW_COLUMNS else 4  # as fast as more columns allow
+    energy = EnergyKernel(rank=more * LANDMARKS)
+    parts += all_parts([energy], names[:1], GLOBAL)
+    for view, prior in _views_of(views):
+        parts += all_parts([energy], names[:1], prior, view)
+    return parts + _quadratic_parts(views, names)
+
+
+def _views_of(views: Views) -> list[tuple[str, float]]:
+    """Return the views that show something else than the points do, with their prior weights."""
+    if not views.columns:
+        return []
+    found = [(RANKS, OF_RANKS), (SQUARED_RANKS, OF_SQUARED_RANKS)]
+    return found if views.columns == 1 else [(WHITENED, OF_WHITENED), *found]
+
+
+def _quadratic_parts(views: Views, names: Sequence[str]) -> list[Part]:
+    """Return the parts on second moments; in one column squared ranks see the same."""
+    few = views.dense or views.columns <= MOST_SQUARED_COLUMNS
+    if views.columns < 2 or not few:
+        return []
+    kernel = [QuadraticKernel()]
+    parts = all_parts(kernel, names, QUADRATIC)
+    return parts + all_parts(kernel, names[-1:], QUADRATIC / 4, RANKS)
+
+
+def _smoothed(distances: Distances, sizes: list[int]) -> tuple[list[Weights], list[Weights]]:
+    """Return smoothed neighbours at the scales of neighbourhoods of these sizes, and of all points.
+
+    The temperature is the median, over points, of the gap between the distances to the nearest and
+    to the 4th, 16th, 64th, ... nearest neighbour. Gaps mean the same in any dimension.
+    """
+    *gaps, farthest = _median_gaps(distance_matrix(distances), [*sizes, distances.n - 1])
+    temperatures = sorted({gap for gap in gaps if gap > 0} - {farthest})
+    local: list[Weights] = [NearestNeighbours(1, temperature) for temperature in temperatures]
+    return local, [NearestNeighbours(1, farthest)] if farthest > 0 else []
+
+
+def _median_gaps(matrix: Floats, sizes: list[int]) -> list[float]:
+    """Return the median gap between the nearest and the size-th nearest distance, for each size."""
+    n = len(matrix)
+    places = [0, *(size - 1 for size in sizes)]
+
+    def of_rows(first: int) -> Floats:
+        rows = matrix[first : first + BLOCK_ROWS].copy()
+        each = np.arange(len(rows))
+        rows[each, first + each] = np.inf  # a point is not its own neighbour
+        return np.partition(rows, places, axis=1)[:, places]
+
+    ordered = np.concatenate(in_threads(of_rows, range(0, n, BLOCK_ROWS)))
+    gaps = ordered[:, 1:] - ordered[:, :1]
+    gaps[gaps <= (TIE - 1) * ordered[:, 1:]] = 0.0  # the distances tie
+    return [float(gap) for gap in np.median(gaps, axis=0)]
