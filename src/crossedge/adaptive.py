@@ -74,12 +74,17 @@ class Scorer:
                 # evidence is about z^2 / 2, so a rounding error of z is multiplied by z
                 z = math.sqrt(2 * max(table[-1][0], 0.0))
                 rounding.append(moments.score_rounding() * (1 + z))
-        values, tolerances = np.stack(table), np.array(rounding)
-        priors = np.array([part.prior for part in self.parts])
-        prior = np.log(priors)[:, None] - math.log(priors.sum())
-        whole = np.logaddexp.reduce(SHARPNESS * values + prior, axis=0) / SHARPNESS
-        shares = np.exp(SHARPNESS * (values[:, 0] - whole[0]) + prior[:, 0])
-        return Evidence(values, whole, tolerances, float(shares @ tolerances))
+        return combined(self.parts, table, rounding)
+
+
+def combined(parts: Sequence[Part], table: Sequence[Floats], rounding: Sequence[float]) -> Evidence:
+    """Return the evidence of the parts, and its soft maximum."""
+    values, tolerances = np.stack(table), np.array(rounding)
+    priors = np.array([part.prior for part in parts])
+    prior = np.log(priors)[:, None] - math.log(priors.sum())
+    whole = np.logaddexp.reduce(SHARPNESS * values + prior, axis=0) / SHARPNESS
+    shares = np.exp(SHARPNESS * (values[:, 0] - whole[0]) + prior[:, 0])
+    return Evidence(values, whole, tolerances, float(shares @ tolerances))
 
 
 def adaptive_test(
@@ -92,36 +97,14 @@ def adaptive_test(
 ) -> TwoSampleResult:
     """Run the adaptive test, with weights chosen by the pooled sample if none are given."""
     names = DEFAULT_STATISTICS if statistic is None else (statistic.name,)
-    dense = (
-        any(one.peak_matrices > 0 for one in weights)
-        if weights
-        else distances.n <= MOST_DENSE_POINTS
-    )
-    views = Views(distances, dense=dense)
-    if weights is not None:
-        parts = all_parts(weights, names)
-    else:
-        parts = default_parts(views, names) if dense else sparse_parts(views, names)
+    parts, views = parts_of(weights, names, distances)
     labellings = Labellings(distances.n, samples.n_x, n_resamples, rng, samples.design)
     found = Scorer(parts, samples, views).evidence(labellings)
     null = PermutationNull(found.whole[1:], labellings.exact, False)
     null.values.setflags(write=False)
 
-    def pvalue(values: Floats, tolerance: float) -> float:
-        drawn = PermutationNull(values[1:], labellings.exact, False)
-        return drawn.pvalue(values[0], 1, tolerance)
-
-    members = tuple(
-        Member(
-            part.weights,
-            part.statistic.name,
-            float(values[0]),
-            pvalue(values, tolerance),
-            part.view,
-        )
-        for part, values, tolerance in zip(parts, found.parts, found.tolerances, strict=True)
-    )
-    p = pvalue(found.whole, found.tolerance)
+    members = members_of(parts, found, labellings)
+    p = rank_of(found.whole, labellings, found.tolerance)
     mean, std, skewness = sample_moments(null.values)
     observed = float(found.whole[0])
     return TwoSampleResult(
@@ -143,4 +126,40 @@ def adaptive_test(
         exact=labellings.exact,
         members=members,
         design=None if samples.design is None else samples.design.words,
+    )
+
+
+def parts_of(
+    weights: Sequence[Weights] | None, names: Sequence[str], distances: Distances
+) -> tuple[list[Part], Views]:
+    """Return the parts of the test, and the views, with matrices if any part needs these."""
+    dense = (
+        any(one.peak_matrices > 0 for one in weights)
+        if weights
+        else distances.n <= MOST_DENSE_POINTS
+    )
+    views = Views(distances, dense=dense)
+    if weights is not None:
+        return all_parts(weights, names), views
+    return default_parts(views, names) if dense else sparse_parts(views, names), views
+
+
+def rank_of(values: Floats, labellings: Labellings, tolerance: float) -> float:
+    """Return the p-value of the first of these values, by those of the labellings."""
+    return PermutationNull(values[1:], labellings.exact, False).pvalue(values[0], 1, tolerance)
+
+
+def members_of(
+    parts: Sequence[Part], found: Evidence, labellings: Labellings
+) -> tuple[Member, ...]:
+    """Return the parts with their evidence and p-values."""
+    return tuple(
+        Member(
+            part.weights,
+            part.statistic.name,
+            float(values[0]),
+            rank_of(values, labellings, error),
+            part.view,
+        )
+        for part, values, error in zip(parts, found.parts, found.tolerances, strict=True)
     )
