@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from itertools import chain
@@ -21,7 +21,7 @@ from crossedge.runtime.interrupts import checkpoint
 from crossedge.runtime.progress import stage
 from crossedge.runtime.randomness import Rng, random_key
 from crossedge.runtime.threads import in_threads, one_blas_thread
-from crossedge.runtime.types import Floats, Ints, Labels, Words
+from crossedge.runtime.types import Bools, Floats, Ints, Labels, Words
 from crossedge.statistics import Statistic, WithinSums
 from crossedge.statistics.mean_discrepancies import mmd_deviation
 from crossedge.weights import EdgeList, LowRankWeights, PairWeights, StreamedWeights
@@ -178,21 +178,38 @@ def permute(
     statistic, is at least the limit.
     """
     labellings = Labellings(weights.n, moments.n_x, n_resamples, rng, moments.design)
+    count, limit = stop or (None, 0.0)
+    return visit(
+        labellings,
+        lambda blocks: statistic.of(
+            relabel(weights, labellings, blocks, statistic.studentized), moments
+        ),
+        lambda values: statistic.sign * values >= limit,
+        count,
+    )
+
+
+def visit(
+    labellings: Labellings,
+    score: Callable[[range], Floats],
+    is_extreme: Callable[[Floats], Bools],
+    stop: int | None,
+) -> PermutationNull:
+    """Return the scores of labellings, by blocks: of all, or up to so many extreme ones."""
     parts: list[Floats] = []
     first, extreme, stopped = 0, 0, False
     while first < labellings.blocks:
         # check after the first block, and then whenever the number of blocks has doubled
         last = min(2 * first or 1, first + BLOCKS_AT_ONCE) if stop else labellings.blocks
         blocks = range(first, min(last, labellings.blocks))
-        found = relabel(weights, labellings, blocks, statistic.studentized)
         left = labellings.count - first * labellings.lanes
         first = blocks.stop
-        values = statistic.of(found, moments)[:left]
+        values = score(blocks)[:left]
         parts.append(values)
         if stop and not labellings.exact:
-            places = np.flatnonzero(statistic.sign * values >= stop[1])
-            if extreme + len(places) >= stop[0]:
-                parts[-1] = values[: places[stop[0] - extreme - 1] + 1]
+            places = np.flatnonzero(is_extreme(values))
+            if extreme + len(places) >= stop:
+                parts[-1] = values[: places[stop - extreme - 1] + 1]
                 stopped = True
                 break
             extreme += len(places)
