@@ -75,6 +75,9 @@ def test_the_sample_that_differs_is_found():
     z = {(pair.a, pair.b): pair.zscore for pair in found.pairs}
     assert z["a", "c"] < -2 > z["b", "c"]
     assert all(pair.adjusted >= pair.pvalue >= 0.001 for pair in found.pairs)
+    mixed = ce.k_sample(three(4, 1.5), [ce.EnergyKernel(), ce.SpanningTree()], n_resamples=99)
+    assert mixed.strongest.weights == ce.EnergyKernel()
+    assert mixed.counted == ce.SpanningTree()
 
 
 def test_crossings_are_those_of_the_definition():

@@ -135,7 +135,8 @@ class KSampleResult:
         (pairs, pairs) covariances of the crossing counts if all samples have one distribution.
         They are exact, as the means are; with blocks they are those of 2,048 labellings.
     counted : Weights
-        The weights whose crossing edges are counted: those with the most evidence.
+        The weights whose crossing edges are counted: those of the strongest member that is a graph,
+        or of the strongest if none is.
     weights : tuple of Weights
         All weights of the test.
     members : tuple of Member
@@ -376,8 +377,9 @@ def _test(
     found = scorer.evidence(labellings)
     pvalue = rank_of(found.whole, labellings, found.tolerance)
     members = members_of(parts, found, labellings)
-    lead = int(np.argmax([member.evidence for member in members]))
-    crossing, mean, covariance = scorer.crossings(parts[lead].weights)
+    graphs = [each for each in members if each.weights.default_statistic == "cross"]
+    counted = max(graphs or members, key=lambda member: member.evidence).weights
+    crossing, mean, covariance = scorer.crossings(counted)
     std = np.sqrt(np.diagonal(covariance))
 
     places = list(combinations(range(len(sizes)), 2))
@@ -420,7 +422,7 @@ def _test(
         sizes=sizes,
         pairs=pairs,
         covariance=covariance,
-        counted=parts[lead].weights,
+        counted=counted,
         weights=tuple(dict.fromkeys(part.weights for part in parts)),
         members=members,
         law=labellings_in_words(labellings.count, labellings.exact),
