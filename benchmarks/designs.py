@@ -1,6 +1,6 @@
 """Designs: how often tests reject at 5%, with rows exchanged freely and by the design.
 
-python benchmarks/designs.py            # 400 repetitions, about ten minutes on one core
+python benchmarks/designs.py            # 300 repetitions, about half an hour on one core
 python benchmarks/designs.py 100
 """
 
@@ -22,7 +22,7 @@ def subjects(rng, shift, per_subject=10, within=1.0):
     return rows, subject >= 10, ce.Clusters(subject)
 
 
-def trajectories(rng, shift, length=40, memory=0.9):
+def trajectories(rng, shift, length=20, memory=0.9):
     """Eight autocorrelated series in each sample, stationary."""
     series = np.repeat(np.arange(16), length)
     noise = rng.normal(size=(16, length, 2)) * (1 - memory**2) ** 0.5
@@ -73,7 +73,7 @@ def before_and_after(rng, shift):
 CASES = [
     ("10 + 10 subjects, 10 rows each", subjects, 2.0),
     ("10 + 10 subjects, 1 to 30 rows", unequal, 2.0),
-    ("8 + 8 trajectories of 40 steps", trajectories, 1.0),
+    ("8 + 8 trajectories of 20 steps", trajectories, 1.0),
     ("10 days in unequal shares", days, 1.0),
     ("10 sites far apart", sites, 0.8),
     ("60 pairs", before_and_after, 0.4),
@@ -124,4 +124,4 @@ def main(repetitions):
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 400)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 300)
