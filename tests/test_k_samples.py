@@ -25,7 +25,7 @@ def three(seed=0, shift=0.0, size=40):
 
 
 @pytest.mark.parametrize(
-    ("sizes", "strata"), [((2, 2, 2), None), ((3, 2, 3), [0, 0, 1, 0, 1, 0, 1, 1])]
+    ("sizes", "strata"), [((2, 2, 2), None), ((3, 2, 2), [0, 0, 1, 0, 1, 0, 1])]
 )
 def test_level_is_exact_by_enumeration(sizes, strata):
     """Whichever labelling is the true one, P(p <= a) <= a, with equality at attained values."""
@@ -77,7 +77,7 @@ def test_the_sample_that_differs_is_found():
     assert all(pair.adjusted >= pair.pvalue >= 0.001 for pair in found.pairs)
     mixed = ce.k_sample(three(4, 1.5), [ce.EnergyKernel(), ce.SpanningTree()], n_resamples=99)
     assert mixed.strongest.weights == ce.EnergyKernel()
-    assert mixed.counted == ce.SpanningTree()
+    assert mixed.counted.weights == ce.SpanningTree()
 
 
 def test_crossings_are_those_of_the_definition():
@@ -123,7 +123,7 @@ def test_adjusted_p_values_are_shaffers():
 def test_false_statements_are_rare_whatever_the_other_samples_are(equal):
     """Some of four samples are equal; a false statement is a pair of these."""
     wrong = 0
-    for seed in range(60):
+    for seed in range(40):
         rng = np.random.default_rng(seed)
         samples = [
             rng.normal(size=(12, 1)) + (0 if place in equal else 30 * place) for place in range(4)
@@ -132,7 +132,7 @@ def test_false_statements_are_rare_whatever_the_other_samples_are(equal):
         wrong += any(
             pair.adjusted <= 0.1 and {int(pair.a), int(pair.b)} <= equal for pair in found.pairs
         )
-    assert wrong <= 13  # 0.1 of 60 is 6, and 13 is three standard deviations above
+    assert wrong <= 9  # 0.1 of 40 is 4, and 9 is more than two standard deviations above
 
 
 @pytest.mark.parametrize("degrees", [1, 2, 3, 7])

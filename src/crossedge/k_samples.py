@@ -31,9 +31,7 @@ import numpy as np
 from scipy.special import gammaincc, gammaln
 
 from crossedge.adaptive import (
-    DEFAULT_STATISTICS,
     Evidence,
-    Part,
     adaptive_test,
     combined,
     members_of,
@@ -65,6 +63,7 @@ from crossedge.null.labellings import (
 )
 from crossedge.null.permutation import labellings_in_words
 from crossedge.numerics.tails import log_gamma_tail
+from crossedge.parts import DEFAULT_STATISTICS, Part, Views
 from crossedge.result import Member, plain_values
 from crossedge.runtime.calls import run_usual
 from crossedge.runtime.randomness import Rng, check_rng, random_key
@@ -134,9 +133,9 @@ class KSampleResult:
     covariance : array
         (pairs, pairs) covariances of the crossing counts if all samples have one distribution.
         They are exact, as the means are; with blocks they are those of 2,048 labellings.
-    counted : Weights
-        The weights whose crossing edges are counted: those of the strongest member that is a graph,
-        or of the strongest if none is.
+    counted : Member
+        The member whose crossing edges are counted: the strongest one that is a graph, or the
+        strongest if none is.
     weights : tuple of Weights
         All weights of the test.
     members : tuple of Member
@@ -168,7 +167,7 @@ class KSampleResult:
     sizes: tuple[int, ...]
     pairs: tuple[SamplePair, ...]
     covariance: Floats
-    counted: Weights
+    counted: Member
     weights: tuple[Weights, ...]
     members: tuple[Member, ...]
     law: str
@@ -245,7 +244,7 @@ class KSampleResult:
             *([("blocks", self.design)] if self.design else []),
             ("statistic", f"{self.statistic:.6g}  ({equal})"),
             ("p-value", f"{self.pvalue:.4g}"),
-            ("carried by", f"{lead.weights.name}, {lead.statistic}"),
+            ("carried by", f"{lead.name}, {lead.statistic}"),
         ]
         rows += [
             (
@@ -371,14 +370,14 @@ def _test(
 ) -> KSampleResult:
     n, sizes = len(sample), tuple(np.bincount(sample).tolist())
     source = np.random.default_rng(int(random_key(rng)))
-    parts, full = parts_of(several, DEFAULT_STATISTICS, distances)
+    parts, views = parts_of(several, DEFAULT_STATISTICS, distances)
     labellings = Labellings(n, sizes[0], n_resamples, source, design)
-    scorer = _Scorer(parts, sample, design, full)
+    scorer = _Scorer(parts, sample, design, views)
     found = scorer.evidence(labellings)
     pvalue = rank_of(found.whole, labellings, found.tolerance)
     members = members_of(parts, found, labellings)
     graphs = [each for each in members if each.weights.default_statistic == "cross"]
-    counted = max(graphs or members, key=lambda member: member.evidence).weights
+    counted = max(graphs or members, key=lambda member: member.evidence)
     crossing, mean, covariance = scorer.crossings(counted)
     std = np.sqrt(np.diagonal(covariance))
 
@@ -390,7 +389,7 @@ def _test(
             rows = np.flatnonzero((sample == a) | (sample == b))
             part = part_of(design, rows, (a, b)) if design.words else None
             two = Samples(pooled.values[rows], sample[rows] == a, design=part)
-            between = some_distances(full, rows)
+            between = some_distances(distances, rows)
             own.append(adaptive_test(several, None, two, between, n_resamples, source).pvalue)
     adjusted = adjusted_pairs(own, len(sizes), pvalue)
     pairs = tuple(
@@ -461,25 +460,21 @@ def _equal_pairs(samples: int) -> frozenset[int]:
 class _Scorer:
     """The weights of all parts on one pooled sample, ready for any labellings of K samples."""
 
-    def __init__(
-        self, parts: Sequence[Part], sample: Ints, design: Design, distances: Distances
-    ) -> None:
+    def __init__(self, parts: Sequence[Part], sample: Ints, design: Design, views: Views) -> None:
         self.parts, self.sample, self.design = tuple(parts), sample, design
         self.sizes = tuple(np.bincount(sample).tolist())
-        self.pairs: dict[Weights, PairWeights] = {
-            weights: weights.pairs(distances)
-            for weights in dict.fromkeys(part.weights for part in parts)
+        self.pairs: dict[tuple[str, Weights], PairWeights] = {
+            (view, weights): weights.pairs(views.distances(view))
+            for view, weights in dict.fromkeys((part.view, part.weights) for part in parts)
         }
         self.fixed = Labellings(len(sample), self.sizes[0], MOMENT_LABELLINGS, MOMENT_SEED, design)
 
     def evidence(self, labellings: Labellings) -> Evidence:
         """Return the evidence of each part and of the whole."""
-        found = {
-            weights: self._of_weights(pairs, labellings) for weights, pairs in self.pairs.items()
-        }
+        found = {each: self._of_weights(pairs, labellings) for each, pairs in self.pairs.items()}
         names = [part.statistic.name for part in self.parts]
         chosen = [
-            found[part.weights][name == "fisher"]
+            found[part.view, part.weights][name == "fisher"]
             for part, name in zip(self.parts, names, strict=True)
         ]
         return combined(
@@ -537,9 +532,9 @@ class _Scorer:
             degrees.append(x - y)
         return np.stack(inside), np.stack(degrees)
 
-    def crossings(self, weights: Weights) -> tuple[Floats, Floats, Floats]:
+    def crossings(self, member: Member) -> tuple[Floats, Floats, Floats]:
         """Return the weights between all pairs of samples, their means and covariances."""
-        pairs, count = self.pairs[weights], len(self.sizes)
+        pairs, count = self.pairs[member.view, member.weights], len(self.sizes)
         places = list(combinations(range(count), 2))
 
         def between(sums: dict[tuple[int, ...], Any]) -> Any:
