@@ -290,13 +290,33 @@ def test_it_does_not_depend_on_threads(monkeypatch):
     np.testing.assert_allclose(together.null_distribution, alone.null_distribution, rtol=1e-9)
 
 
+def test_early_stopping_is_besag_and_clifford():
+    x, y = samples(30, 25, shift=0.0)
+    weights = [ce.NearestNeighbours(1), ce.EnergyKernel()]
+    whole = ce.two_sample(x, y, weights, n_resamples=9000, rng=0)
+    found = ce.two_sample(x, y, weights, n_resamples=9000, rng=0, early_stopping=1500)
+    extreme = np.flatnonzero(whole.null_distribution >= whole.statistic - 1e-9)
+    assert found.n_resamples == extreme[1499] + 1 > 1024  # after more than one round
+    assert found.pvalue == 1500 / found.n_resamples
+    np.testing.assert_allclose(
+        found.null_distribution, whole.null_distribution[: found.n_resamples], rtol=1e-12
+    )
+    assert found.law.endswith("stopped early")
+    assert [member.evidence for member in found.members] == pytest.approx(
+        [member.evidence for member in whole.members]
+    )
+    for one, other in zip(found.members, whole.members, strict=True):
+        assert one.pvalue == pytest.approx(other.pvalue, abs=0.05)
+    far = ce.two_sample(x, y + 3, weights, n_resamples=3000, rng=0, early_stopping=9)
+    assert (far.pvalue, far.n_resamples) == (1 / 3001, 3000)
+
+
 WRONG = {
     "no weights at all": ({"weights": []}, "empty"),
     "not weights": ({"weights": ["tree"]}, "weights is of type str"),
     "a class": ({"weights": [ce.SpanningTree]}, "is a class"),
     "smooth null": ({"null": "pearson3"}, "null='pearson3' does not go with the adaptive test"),
     "both": ({"null": "normal", "statistic": "fisher"}, "null='normal' does not go with the adapt"),
-    "early stopping": ({"early_stopping": 5}, "early_stopping=5 does not go with"),
     "twice": ({"weights": [ce.SpanningTree(), ce.SpanningTree(0)]}, "twice"),
     "a set": ({"weights": {ce.SpanningTree()}}, "or a list of these"),
     "energy of graphs": (

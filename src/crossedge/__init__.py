@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from crossedge.divergences import divergence as divergence
     from crossedge.effects import EffectSize as EffectSize
     from crossedge.effects import effect_size as effect_size
+    from crossedge.k_samples import KSampleResult as KSampleResult
+    from crossedge.k_samples import k_sample as k_sample
     from crossedge.losses import TwoSampleLoss as TwoSampleLoss
     from crossedge.losses import gather as gather
     from crossedge.maps import LearnedMap as LearnedMap
@@ -63,6 +65,7 @@ _HOMES = {
     "Graph": "crossedge.weights",
     "GraphWeights": "crossedge.weights",
     "InverseMultiquadricKernel": "crossedge.weights",
+    "KSampleResult": "crossedge.k_samples",
     "KernelWeights": "crossedge.weights",
     "LaplaceKernel": "crossedge.weights",
     "LearnedMap": "crossedge.maps",
@@ -85,6 +88,7 @@ _HOMES = {
     "divergence": "crossedge.divergences",
     "effect_size": "crossedge.effects",
     "gather": "crossedge.losses",
+    "k_sample": "crossedge.k_samples",
     "learn_map": "crossedge.maps",
     "normality": "crossedge.null.normality",
     "power_study": "crossedge.studies",

@@ -20,12 +20,19 @@ import numpy as np
 from crossedge.data.distances import Distances
 from crossedge.data.samples import Samples
 from crossedge.null import Pearson3, Permutation
-from crossedge.null.labellings import Labellings, PermutationNull, moments_of, observe, relabel
+from crossedge.null.labellings import (
+    Labellings,
+    PermutationNull,
+    moments_of,
+    observe,
+    relabel,
+    visit,
+)
 from crossedge.null.permutation import labellings_in_words
 from crossedge.parts import DEFAULT_STATISTICS, Part, Views, all_parts, default_parts, sparse_parts
 from crossedge.result import Member, TwoSampleResult
 from crossedge.runtime.randomness import Rng
-from crossedge.runtime.types import Floats
+from crossedge.runtime.types import Bools, Floats
 from crossedge.statistics import Statistic
 from crossedge.statistics.laws import sample_moments
 from crossedge.weights import Weights
@@ -58,14 +65,18 @@ class Scorer:
             moments = moments_of(pairs, samples, nearly=pairs.n > MOST_EXACT_POINTS)
             self.groups.append((pairs, moments, tuple(part.statistic for part in group)))
 
-    def evidence(self, labellings: Labellings) -> Evidence:
-        """Return the evidence of each part and of the whole."""
+    def evidence(self, labellings: Labellings, blocks: range | None = None) -> Evidence:
+        """Return the evidence of each part and of the whole, on some blocks of labellings or all.
+
+        That of a labelling does not depend on the others, so one may stop at any of them.
+        """
+        blocks = range(labellings.blocks) if blocks is None else blocks
+        left = labellings.count - blocks.start * labellings.lanes
         table, rounding = [], []
         for pairs, moments, statistics in self.groups:
             seen = observe(pairs, self.in_x, design=self.design)
-            drawn = relabel(pairs, labellings, range(labellings.blocks))
-            x = np.append(seen.x, drawn.x[: labellings.count])
-            y = np.append(seen.y, drawn.y[: labellings.count])
+            drawn = relabel(pairs, labellings, blocks)
+            x, y = np.append(seen.x, drawn.x[:left]), np.append(seen.y, drawn.y[:left])
             for statistic in statistics:
                 law = statistic.law
                 assert law is not None
@@ -74,12 +85,17 @@ class Scorer:
                 # evidence is about z^2 / 2, so a rounding error of z is multiplied by z
                 z = math.sqrt(2 * max(table[-1][0], 0.0))
                 rounding.append(moments.score_rounding() * (1 + z))
-        values, tolerances = np.stack(table), np.array(rounding)
-        priors = np.array([part.prior for part in self.parts])
-        prior = np.log(priors)[:, None] - math.log(priors.sum())
-        whole = np.logaddexp.reduce(SHARPNESS * values + prior, axis=0) / SHARPNESS
-        shares = np.exp(SHARPNESS * (values[:, 0] - whole[0]) + prior[:, 0])
-        return Evidence(values, whole, tolerances, float(shares @ tolerances))
+        return combined(self.parts, table, rounding)
+
+
+def combined(parts: Sequence[Part], table: Sequence[Floats], rounding: Sequence[float]) -> Evidence:
+    """Return the evidence of the parts, and its soft maximum."""
+    values, tolerances = np.stack(table), np.array(rounding)
+    priors = np.array([part.prior for part in parts])
+    prior = np.log(priors)[:, None] - math.log(priors.sum())
+    whole = np.logaddexp.reduce(SHARPNESS * values + prior, axis=0) / SHARPNESS
+    shares = np.exp(SHARPNESS * (values[:, 0] - whole[0]) + prior[:, 0])
+    return Evidence(values, whole, tolerances, float(shares @ tolerances))
 
 
 def adaptive_test(
@@ -89,39 +105,31 @@ def adaptive_test(
     distances: Distances,
     n_resamples: int,
     rng: Rng,
+    early_stopping: int | None = None,
 ) -> TwoSampleResult:
-    """Run the adaptive test, with weights chosen by the pooled sample if none are given."""
+    """Run the adaptive test, with weights chosen by the pooled sample if none are given.
+
+    With `early_stopping`, end at so many labellings that have as much evidence as the samples.
+    """
     names = DEFAULT_STATISTICS if statistic is None else (statistic.name,)
-    dense = (
-        any(one.peak_matrices > 0 for one in weights)
-        if weights
-        else distances.n <= MOST_DENSE_POINTS
-    )
-    views = Views(distances, dense=dense)
-    if weights is not None:
-        parts = all_parts(weights, names)
-    else:
-        parts = default_parts(views, names) if dense else sparse_parts(views, names)
+    parts, views = parts_of(weights, names, distances)
     labellings = Labellings(distances.n, samples.n_x, n_resamples, rng, samples.design)
-    found = Scorer(parts, samples, views).evidence(labellings)
-    null = PermutationNull(found.whole[1:], labellings.exact, False)
-    null.values.setflags(write=False)
+    scorer = Scorer(parts, samples, views)
+    rounds: list[Evidence] = []
 
-    def pvalue(values: Floats, tolerance: float) -> float:
-        drawn = PermutationNull(values[1:], labellings.exact, False)
-        return drawn.pvalue(values[0], 1, tolerance)
+    def score(blocks: range) -> Floats:
+        rounds.append(scorer.evidence(labellings, blocks))
+        return rounds[-1].whole[1:]
 
-    members = tuple(
-        Member(
-            part.weights,
-            part.statistic.name,
-            float(values[0]),
-            pvalue(values, tolerance),
-            part.view,
-        )
-        for part, values, tolerance in zip(parts, found.parts, found.tolerances, strict=True)
-    )
-    p = pvalue(found.whole, found.tolerance)
+    def is_extreme(values: Floats) -> Bools:
+        extreme: Bools = values >= rounds[0].whole[0] - rounds[0].tolerance
+        return extreme
+
+    null = visit(labellings, score, is_extreme, early_stopping)
+    seen = np.concatenate([rounds[0].parts, *(found.parts[:, 1:] for found in rounds[1:])], axis=1)
+    found = rounds[0]._replace(parts=seen[:, : 1 + len(null.values)])
+    members = members_of(parts, found, labellings)
+    p = null.pvalue(found.whole[0], 1, found.tolerance)
     mean, std, skewness = sample_moments(null.values)
     observed = float(found.whole[0])
     return TwoSampleResult(
@@ -138,9 +146,45 @@ def adaptive_test(
         weights=tuple(dict.fromkeys(part.weights for part in parts)),
         statistic_name="adaptive",
         null=Permutation.name,
-        law=labellings_in_words(labellings.count, labellings.exact),
-        n_resamples=labellings.count,
+        law=labellings_in_words(len(null.values), null.exact, null.stopped),
+        n_resamples=len(null.values),
         exact=labellings.exact,
         members=members,
         design=None if samples.design is None else samples.design.words,
+    )
+
+
+def parts_of(
+    weights: Sequence[Weights] | None, names: Sequence[str], distances: Distances
+) -> tuple[list[Part], Views]:
+    """Return the parts of the test, and the views, with matrices if any part needs these."""
+    dense = (
+        any(one.peak_matrices > 0 for one in weights)
+        if weights
+        else distances.n <= MOST_DENSE_POINTS
+    )
+    views = Views(distances, dense=dense)
+    if weights is not None:
+        return all_parts(weights, names), views
+    return default_parts(views, names) if dense else sparse_parts(views, names), views
+
+
+def rank_of(values: Floats, labellings: Labellings, tolerance: float) -> float:
+    """Return the p-value of the first of these values, by those of the labellings."""
+    return PermutationNull(values[1:], labellings.exact, False).pvalue(values[0], 1, tolerance)
+
+
+def members_of(
+    parts: Sequence[Part], found: Evidence, labellings: Labellings
+) -> tuple[Member, ...]:
+    """Return the parts with their evidence and p-values."""
+    return tuple(
+        Member(
+            part.weights,
+            part.statistic.name,
+            float(values[0]),
+            rank_of(values, labellings, error),
+            part.view,
+        )
+        for part, values, error in zip(parts, found.parts, found.tolerances, strict=True)
     )

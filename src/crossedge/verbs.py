@@ -180,7 +180,7 @@ def two_sample(
     check_rng(rng)
     check_transform(transform)
     check_scale(scale)
-    most = None if max_points is None else _count(max_points, "max_points")
+    most = None if max_points is None else count_of(max_points, "max_points")
     known = isinstance(weights, Graph) or isinstance(distance, str)
     if most is not None and (most < 2 or known or is_elsewhere(x)):
         raise ValueError(
@@ -200,8 +200,8 @@ def two_sample(
         chosen = statistic_named(statistic or weights.default_statistic)
         law = null_named(null, chosen)
         if isinstance(law, Permutation) and not isinstance(null, Permutation):
-            stop = None if early_stopping is None else _count(early_stopping, "early_stopping")
-            law = Permutation(_count(n_resamples, "n_resamples"), rng, stop)
+            stop = None if early_stopping is None else count_of(early_stopping, "early_stopping")
+            law = Permutation(count_of(n_resamples, "n_resamples"), rng, stop)
         return run_usual(lambda: cluster_test(x, y, weights, chosen, law, distance))
 
     def thin(samples: Samples) -> Samples:
@@ -249,7 +249,7 @@ def checked_test(
     """
     one = several = None
     if isinstance(weights, Sequence) and not isinstance(weights, str):
-        several = _check_list(weights)
+        several = check_list(weights)
     elif weights is not None:
         one = check_weights(weights, f"{WEIGHTS_HINT}, or a list of these")
     if statistic is None and one is not None:
@@ -267,21 +267,18 @@ def checked_test(
     if isinstance(null, Permutation):  # with settings of its own
         check_rng(null.rng)
         n_resamples, early_stopping = null.n_resamples, null.early_stopping
-    if one is None:
-        given = {"null": None if isinstance(law, Permutation) else law.name}
-        for argument, value in (given | {"early_stopping": early_stopping}).items():
-            if value is not None:
-                raise ValueError(
-                    f"{argument}={value!r} does not go with the adaptive test, which must see all "
-                    "labellings: leave it out, or give one family of weights"
-                )
+    if one is None and not isinstance(law, Permutation):
+        raise ValueError(
+            f"null={law.name!r} does not go with the adaptive test, which compares labellings: "
+            "leave it out, or give one family of weights"
+        )
 
     def source(rng: Rng) -> Rng:
         given = null.rng if isinstance(null, Permutation) else None
         return rng if given is None else given
 
-    resamples = _count(n_resamples, "n_resamples")
-    stop = None if early_stopping is None else _count(early_stopping, "early_stopping")
+    resamples = count_of(n_resamples, "n_resamples")
+    stop = None if early_stopping is None else count_of(early_stopping, "early_stopping")
     if stop is not None and not isinstance(law, Permutation):
         raise ValueError(
             f"early_stopping does not go with null={null!r}, which does not stop at any labelling: "
@@ -303,12 +300,12 @@ def checked_test(
         )
 
     def adaptive(samples: Samples, distances: Distances, rng: Rng) -> TwoSampleResult:
-        return adaptive_test(several, chosen, samples, distances, resamples, source(rng))
+        return adaptive_test(several, chosen, samples, distances, resamples, source(rng), stop)
 
     return adaptive
 
 
-def _check_list(weights: Sequence[Weights]) -> list[Weights]:
+def check_list(weights: Sequence[Weights]) -> list[Weights]:
     """Return the weights as a list, or raise if it is empty or names one family twice."""
     several = [check_weights(each) for each in weights]
     if not several:
@@ -319,7 +316,7 @@ def _check_list(weights: Sequence[Weights]) -> list[Weights]:
     return several
 
 
-def _count(value: SupportsIndex, name: str) -> int:
+def count_of(value: SupportsIndex, name: str) -> int:
     """Return the value as a plain integer, or raise unless it is a valid number of labellings."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name}={value!r} is not an integer: give a whole number")

@@ -107,6 +107,6 @@ def _order(points: Floats, in_x: Bools, names: Sequence[str]) -> Iterator[str]:
                 yield (
                     f"the rows of the {sample} sample are sorted or clustered by {name!r}: "
                     "sorting is harmless, but rows that depend on each other, as in time series, "
-                    "make the p-value too small"
+                    "make the p-value too small (see blocks)"
                 )
                 break

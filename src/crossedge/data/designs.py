@@ -127,6 +127,13 @@ class Design:
         return found
 
 
+def part_of(design: Design, rows: Ints, samples: Sequence[int]) -> Design:
+    """Return the design of these rows, which are all rows of these samples."""
+    units, unit = np.unique(design.unit[rows], return_inverse=True)
+    strata, stratum = np.unique(design.stratum[units], return_inverse=True)
+    return Design(unit, stratum, design.counts[strata][:, list(samples)], design.words)
+
+
 def free_design(sample: Ints) -> Design:
     """Return the design in which all rows are exchangeable; `sample` has the sample of each row."""
     n = len(sample)
@@ -143,7 +150,8 @@ def design_of(blocks: Blocks, sample: Ints) -> Design:
         for place in places:
             stratum[place] = np.arange(len(place))
         counts = np.ones((int(sizes[0]), len(sizes)), np.int64)
-        words = f"labels are exchanged within {sizes[0]:,} pairs"
+        what = "pairs" if len(sizes) == 2 else "matched rows"
+        words = f"labels are exchanged within {sizes[0]:,} {what}"
         return Design(np.arange(n), stratum, counts, words)
     if isinstance(blocks, Strata):
         stratum = _numbered(blocks.labels, sample, "strata")[0]
@@ -162,8 +170,9 @@ def design_of(blocks: Blocks, sample: Ints) -> Design:
     counts = _counts(stratum, sample[first])
     if blocks.strata is not None:
         within = f", within {_strata(counts)}"
-    each = " and ".join(f"{count:,}" for count in counts.sum(0))
-    return Design(unit, stratum, counts, f"whole clusters are relabelled, {each}{within}")
+    *most, last = (f"{count:,}" for count in counts.sum(0))
+    words = f"whole clusters are relabelled, {', '.join(most)} and {last}{within}"
+    return Design(unit, stratum, counts, words)
 
 
 def check_blocks(blocks: object) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, Literal
 
@@ -24,7 +24,7 @@ from crossedge.numerics.tolerances import NEGATIVE
 from crossedge.runtime.arrays import is_tensor, to_tensor
 from crossedge.runtime.headroom import check_room
 from crossedge.runtime.threads import in_threads
-from crossedge.runtime.types import Array, Floats
+from crossedge.runtime.types import Array, Floats, Ints
 
 BlockDistance = Callable[[Any, Any], Any]  # (a, d) and (b, d) points -> (a, b) distances
 Distance = float | Literal["precomputed"] | BlockDistance
@@ -211,6 +211,14 @@ def euclidean_points(distances: Distances) -> PointDistances | None:
     """Return the points of Euclidean distances, if they are known."""
     points = distances.origin if isinstance(distances, RowDistances) else distances
     return points if points is not None and points.p == 2.0 else None
+
+
+def some_distances(distances: Distances, rows: Ints) -> Distances:
+    """Return the distances between some of the points."""
+    if isinstance(distances, PointDistances):
+        return replace(distances, points=distances.points[rows])
+    row = distances.row
+    return RowDistances(len(rows), lambda index: row(int(rows[index]))[rows])
 
 
 def matrix_distances(matrix: Floats, origin: PointDistances | None = None) -> RowDistances:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from importlib import import_module
 from operator import index
 from typing import TYPE_CHECKING, Any
 
@@ -102,6 +103,24 @@ def _pool_tables(x: Any, y: Any, scale: str | None) -> Samples:
     as_tensors = is_tensor(x) or is_tensor(y)
     made, raws = encoded.columns, encoded.raws
     return Samples(encoded.points, in_x, as_tensors, outputs, made, cautions, raws)
+
+
+def stacked_frames(first: Any, rest: list[Any]) -> Any:
+    """Return the other frames below each other, with the columns of the first."""
+    columns = list(first.columns) if is_frame(first) else []
+    for each in rest:
+        if type(each) is not type(first):
+            raise TypeError(
+                f"the samples are of types {type(first).__name__} and {type(each).__name__}: "
+                "give frames of one library, or arrays"
+            )
+        if set(each.columns) != set(columns):
+            odd = sorted(map(str, set(each.columns) ^ set(columns)))[0]
+            raise ValueError(
+                f"only some samples have a column {odd!r}: all samples must share their columns"
+            )
+    library = import_module(type(first).__module__.partition(".")[0])
+    return library.concat([each[columns] for each in rest])
 
 
 def as_table(sample: Any, name: str) -> dict[Any, Any]:

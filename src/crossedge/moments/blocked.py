@@ -36,13 +36,14 @@ MOST_EXACT_POINTS = 4000  # beyond, n x n matrices take too long: labellings est
 LEAST_QUADRATIC = 4  # units in a stratum: with fewer, row effects explain all of W
 
 
-def evened(x: Floats, y: Floats, n_x: Array, total: float, design: Design) -> tuple[Floats, Floats]:
+def evened(
+    x: Floats, y: Floats, n_x: Array, mean_n_x: float, n: int, total: float
+) -> tuple[Floats, Floats]:
     """Return the within-sums less the mean weight times the pairs in excess of their mean."""
-    mean = total / _pairs(len(design.unit))
-    rows_x, rows_y = design.mean_rows
+    mean = total / _pairs(n)
     return (
-        x - mean * (_pairs(n_x) - _pairs(rows_x)),
-        y - mean * (_pairs(len(design.unit) - n_x) - _pairs(rows_y)),
+        x - mean * (_pairs(n_x) - _pairs(mean_n_x)),
+        y - mean * (_pairs(n - n_x) - _pairs(n - mean_n_x)),
     )
 
 

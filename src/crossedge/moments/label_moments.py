@@ -116,6 +116,11 @@ class LabelMoments:
         return third_sums(self.centred, nearly=self.nearly)
 
     @property
+    def second(self) -> SecondSums:
+        """The sums over the weights that variances need."""
+        return self._second
+
+    @property
     def total(self) -> Array:
         """The sum m of W over all pairs."""
         return self._second.total

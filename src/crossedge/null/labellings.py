@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from itertools import chain
 from math import comb
@@ -19,7 +21,7 @@ from crossedge.runtime.interrupts import checkpoint
 from crossedge.runtime.progress import stage
 from crossedge.runtime.randomness import Rng, random_key
 from crossedge.runtime.threads import in_threads, one_blas_thread
-from crossedge.runtime.types import Floats, Ints, Labels, Words
+from crossedge.runtime.types import Bools, Floats, Ints, Labels, Words
 from crossedge.statistics import Statistic, WithinSums
 from crossedge.statistics.mean_discrepancies import mmd_deviation
 from crossedge.weights import EdgeList, LowRankWeights, PairWeights, StreamedWeights
@@ -89,7 +91,16 @@ class Labellings:
         self.by_numpy = self.exact or few
         self.lanes = min(PLAIN_LANES, -(-self.count // 64) * 64) if self.by_numpy else LANES
         self.blocks = -(-self.count // self.lanes)
-        self.kept: dict[int, Labels] = {}
+        self.kept: dict[int, Labels] = {}  # labels; with a design, the numbers of the samples
+        if design is not None:
+            self.chosen = np.eye(design.counts.shape[1], dtype=np.uint8)[0]
+
+    def of(self, samples: Sequence[int]) -> Labellings:
+        """Return the same labellings of a design, where x is the union of these samples."""
+        found = copy(self)  # which shares what is kept
+        found.chosen = np.zeros_like(self.chosen)
+        found.chosen[list(samples)] = 1
+        return found
 
     def draw(self, blocks: range) -> None:
         """Draw these blocks and keep them; drop earlier ones if all would take too much memory."""
@@ -98,15 +109,16 @@ class Labellings:
         for index in blocks:
             if index not in self.kept:
                 checkpoint()
-                self.kept[index] = self.labels(index)
+                own = self.labels if self.design is None else self.codes
+                self.kept[index] = own(index)
 
     def labels(self, index: int) -> Labels:
         """Return the (n, labellings) labels of a block: 1 for each point in x, else 0."""
+        if self.design is not None:
+            labels: Labels = self.chosen[self.codes(index)]
+            return labels
         if index in self.kept:
             return self.kept[index]
-        if self.design is not None:
-            labels: Labels = (self.codes(index) == 0).view(np.uint8)
-            return labels
         if self.exact:
             chosen = list_labels(self._ranks(index), self.n, self.fewer)
         elif self.by_numpy:
@@ -118,6 +130,8 @@ class Labellings:
     def codes(self, index: int) -> Labels:
         """Return the (n, labellings) numbers of the samples, for labellings of a design."""
         assert self.design is not None
+        if index in self.kept:
+            return self.kept[index]
         units = len(self.design.rows)
         if self.exact:
             found = blocked.list_codes(self._ranks(index), self.groups, units)
@@ -164,21 +178,38 @@ def permute(
     statistic, is at least the limit.
     """
     labellings = Labellings(weights.n, moments.n_x, n_resamples, rng, moments.design)
+    count, limit = stop or (None, 0.0)
+    return visit(
+        labellings,
+        lambda blocks: statistic.of(
+            relabel(weights, labellings, blocks, statistic.studentized), moments
+        ),
+        lambda values: statistic.sign * values >= limit,
+        count,
+    )
+
+
+def visit(
+    labellings: Labellings,
+    score: Callable[[range], Floats],
+    is_extreme: Callable[[Floats], Bools],
+    stop: int | None,
+) -> PermutationNull:
+    """Return the scores of labellings, by blocks: of all, or up to so many extreme ones."""
     parts: list[Floats] = []
     first, extreme, stopped = 0, 0, False
     while first < labellings.blocks:
         # check after the first block, and then whenever the number of blocks has doubled
         last = min(2 * first or 1, first + BLOCKS_AT_ONCE) if stop else labellings.blocks
         blocks = range(first, min(last, labellings.blocks))
-        found = relabel(weights, labellings, blocks, statistic.studentized)
         left = labellings.count - first * labellings.lanes
         first = blocks.stop
-        values = statistic.of(found, moments)[:left]
+        values = score(blocks)[:left]
         parts.append(values)
         if stop and not labellings.exact:
-            places = np.flatnonzero(statistic.sign * values >= stop[1])
-            if extreme + len(places) >= stop[0]:
-                parts[-1] = values[: places[stop[0] - extreme - 1] + 1]
+            places = np.flatnonzero(is_extreme(values))
+            if extreme + len(places) >= stop:
+                parts[-1] = values[: places[stop - extreme - 1] + 1]
                 stopped = True
                 break
             extreme += len(places)
@@ -210,7 +241,8 @@ def relabel(
     if design is None or design.is_even:
         return found
     n_x = np.concatenate([labellings.sizes(index) for index in blocks])
-    x, y = evened(found.x, found.y, n_x, weights.total, design)
+    mean_n_x = float(design.mean_rows @ labellings.chosen)
+    x, y = evened(found.x, found.y, n_x, mean_n_x, weights.n, weights.total)
     return found._replace(x=x, y=y)
 
 
@@ -270,12 +302,17 @@ def observe(
     in_x: npt.NDArray[np.bool_],
     studentized: bool = False,
     design: Design | None = None,
+    samples: Sequence[int] = (0,),
 ) -> WithinSums:
-    """Return the within-sums of the samples as given, evened if those of other labellings are."""
+    """Return the within-sums of the samples as given, evened if those of other labellings are.
+
+    With a design, x is the union of these samples.
+    """
     found = _observe(weights, in_x, studentized)
     if design is None or design.is_even:
         return found
-    x, y = evened(found.x, found.y, in_x.sum(), weights.total, design)
+    mean_n_x = float(design.mean_rows[list(samples)].sum())
+    x, y = evened(found.x, found.y, in_x.sum(), mean_n_x, weights.n, weights.total)
     return found._replace(x=x, y=y)
 
 

@@ -69,11 +69,11 @@ class Permutation:
             problem.weights, statistic, problem.moments, self.n_resamples, self.rng, stop
         )
         p = drawn.pvalue(observed, statistic.sign, tolerance)
-        method = labellings_in_words(len(drawn.values), drawn.exact)
-        method += ", stopped early" if drawn.stopped else ""
+        method = labellings_in_words(len(drawn.values), drawn.exact, drawn.stopped)
         return Answer(math.log(p), method, drawn.exact, drawn.values, drawn.stopped, p)
 
 
-def labellings_in_words(count: int, exact: bool) -> str:
+def labellings_in_words(count: int, exact: bool, stopped: bool = False) -> str:
     """Return how many labellings were visited, in words."""
-    return f"all {count:,} labellings" if exact else f"{count:,} random labellings"
+    words = f"all {count:,} labellings" if exact else f"{count:,} random labellings"
+    return words + (", stopped early" if stopped else "")
