@@ -18,6 +18,7 @@ import numpy as np
 
 from crossedge.data.distances import (
     Distances,
+    PointDistances,
     RowDistances,
     distance_matrix,
     matrix_distances,
@@ -34,6 +35,7 @@ from crossedge.runtime.types import Floats
 from crossedge.statistics import Statistic, statistic_named
 from crossedge.statistics.laws import sample_moments
 from crossedge.weights import EnergyKernel, NearestNeighbours, Weights
+from crossedge.weights.thinned_neighbours import ThinnedNeighbours
 
 DEFAULT_STATISTICS = ("weighted", "fisher")
 # Sharpness of the soft maximum: 1 is the harmonic mean of p-values, infinity the smallest p-value.
@@ -43,6 +45,8 @@ MOST_EDGES = 12 * 10**6  # in a classical graph of the default for more points
 # Up to this many points skewness is exact. An error makes no p-value invalid: it only shifts weight
 # between the parts, and one of 0.01 hardly that.
 MOST_EXACT_POINTS = 1000
+MANY_COORDINATES = 12  # beyond, finding neighbours takes time like n^2
+MOST_WIDE_POINTS = 50_000  # whose neighbours are found then, in seconds
 LANDMARKS = 128  # of the energy kernel for more points
 SIZE_RATIO = 4  # the ratio of one size of neighbourhood to the next
 BLOCK_ROWS = 128  # rows of a matrix in a block, the unit of work of a thread
@@ -193,12 +197,18 @@ def sparse_parts(distances: Distances, names: Sequence[str]) -> list[Part]:
     """Return the default parts for many points, which need no matrix.
 
     - Classical graphs of 4, 16, 64, ... nearest neighbours. The larger ones see what is spread over
-      many points, as a change of scale is, and the smaller ones what is local.
+      many points, as a change of scale is, and the smaller ones what is local. In many dimensions,
+      where no search is faster than n^2, they have at most 50,000 points.
     - With as much prior weight as all these local parts together, the energy kernel by landmarks.
     """
     sizes = [SIZE_RATIO**step for step in range(1, 5)]
-    few = [k for k in sizes if distances.n * k <= MOST_EDGES and k < distances.n / 4]
-    parts = all_parts([NearestNeighbours(k) for k in few or [1]], names)
+    wide = isinstance(distances, PointDistances) and distances.points.shape[1] > MANY_COORDINATES
+    n = min(distances.n, MOST_WIDE_POINTS) if wide else distances.n
+    few = [k for k in sizes if n * k <= MOST_EDGES and k < n / 4]
+    graphs: list[Weights] = [NearestNeighbours(k) for k in few or [1]]
+    if n < distances.n:
+        graphs = [ThinnedNeighbours(k, among=n) for k in few]
+    parts = all_parts(graphs, names)
     parts.append(Part(EnergyKernel(rank=LANDMARKS), statistic_named(names[0]), float(len(parts))))
     return parts
 
