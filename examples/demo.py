@@ -51,4 +51,13 @@ figure.savefig("demo.png", dpi=110)
 if verdict.pvalue < 0.05:
     print("It still sees a difference, such as the few points between the moons. A batch hides it;")
     print("500 epochs at a low temperature remove it: crossedge learn moons --preset moons-3")
-print("\nLook at demo.png.")
+
+page = ce.report(
+    data.held_out,
+    trainer.sample(1000, seed=1),
+    "demo.html",
+    n_resamples=999,
+    rng=0,
+    names=("data", "generated"),
+)
+print(f"\nLook at demo.png, and at {page.path}: whether, how large and where they differ.")

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from crossedge.null import Permutation as Permutation
     from crossedge.null import Tail as Tail
     from crossedge.null.normality import normality as normality
+    from crossedge.planning import Plan as Plan
+    from crossedge.planning import plan as plan
+    from crossedge.reports import Report as Report
+    from crossedge.reports import report as report
     from crossedge.result import TwoSampleResult as TwoSampleResult
     from crossedge.sparsifiers import Sparsifier as Sparsifier
     from crossedge.sparsifiers import sparsify as sparsify
@@ -75,8 +79,10 @@ _HOMES = {
     "Normal": "crossedge.null",
     "Pearson3": "crossedge.null",
     "Permutation": "crossedge.null",
+    "Plan": "crossedge.planning",
     "PowerStudy": "crossedge.studies",
     "QuadraticKernel": "crossedge.weights",
+    "Report": "crossedge.reports",
     "SpanningTree": "crossedge.weights",
     "Sparsifier": "crossedge.sparsifiers",
     "Strata": "crossedge.data.designs",
@@ -91,7 +97,9 @@ _HOMES = {
     "k_sample": "crossedge.k_samples",
     "learn_map": "crossedge.maps",
     "normality": "crossedge.null.normality",
+    "plan": "crossedge.planning",
     "power_study": "crossedge.studies",
+    "report": "crossedge.reports",
     "sample_edges": "crossedge.weights",
     "sparsify": "crossedge.sparsifiers",
     "two_sample": "crossedge.verbs",

@@ -1,4 +1,4 @@
-"""Small tables of HTML for notebooks."""
+"""Small tables of HTML for notebooks, and text that no page takes for commands."""
 
 from __future__ import annotations
 
@@ -49,6 +49,14 @@ def html_table(title: object, rows: Iterable[tuple[object, object]]) -> str:
     return "\n".join([*lines, "</table>"])
 
 
+def visible(value: object) -> str:
+    """Return the text of a value without characters that control a terminal or a page.
+
+    Each becomes a replacement character: controls, the marks that turn the direction of text, and
+    halves of surrogate pairs, which no encoding can write.
+    """
+    return "".join(c if c.isprintable() or c == "\n" else "�" for c in str(value))
+
+
 def _text(value: object) -> str:
-    """Return the text of a value, escaped, without characters that control a terminal or page."""
-    return escape("".join(c if c.isprintable() or c == "\n" else "�" for c in str(value)))
+    return escape(visible(value))

@@ -33,13 +33,17 @@ from crossedge.runtime.threads import in_threads
 from crossedge.runtime.types import Floats
 from crossedge.statistics import Statistic, statistic_named
 from crossedge.weights import EnergyKernel, NearestNeighbours, QuadraticKernel, Weights
+from crossedge.weights.thinned_neighbours import ThinnedNeighbours
 
 DEFAULT_STATISTICS = ("weighted", "fisher")
 MOST_EDGES = 12 * 10**6  # in a classical graph of the default for many points
 # An energy kernel by so many landmarks is as powerful as that of all pairs, where columns are few.
 LANDMARKS, FEW_COLUMNS = 128, 32
 MANY_POINTS = 1000  # from here on, landmarks save time
-MOST_SQUARED_COLUMNS = 20  # for many points: their second moments are 210 features
+MANY_LANDMARKS, LEAST_LANDMARKS = 512, 32  # in more columns, and for very many points
+MOST_FEATURES = 8 * 10**6  # of all points, in a part of a view: labellings take time like that
+MANY_COORDINATES = 12  # beyond, finding neighbours takes time like n^2
+MOST_WIDE_POINTS = 50_000  # whose neighbours are found then, in seconds
 SIZE_RATIO = 4  # the ratio of one size of neighbourhood to the next
 OF_VIEW = 16  # the size of the neighbourhoods of whitened points
 BLOCK_ROWS = 128  # rows of a matrix in a block, the unit of work of a thread
@@ -134,16 +138,22 @@ def sparse_parts(views: Views, names: Sequence[str]) -> list[Part]:
     """Return the default parts for many points, which need no matrix.
 
     - Local parts: classical graphs of 4, 16, 64, ... nearest neighbours. The larger ones see what
-      is spread over many points, as a change of scale is, and the smaller ones what is local.
+      is spread over many points, as a change of scale is, and the smaller ones what is local. In
+      many dimensions, where no search is faster than n^2, they have at most 50,000 points.
     - Global parts: the energy kernel by landmarks.
     """
-    n = views.distances("").n
+    total = views.distances("").n
+    n = min(total, MOST_WIDE_POINTS) if views.columns > MANY_COORDINATES else total
     sizes = [SIZE_RATIO**step for step in range(1, 5)]
     few = [k for k in sizes if n * k <= MOST_EDGES and k < n / 4]
-    parts = all_parts([NearestNeighbours(k) for k in few or [1]], names, LOCAL)
-    more = 1 if views.columns <= FEW_COLUMNS else 4  # as fast as more columns allow
-    energy = EnergyKernel(rank=more * LANDMARKS)
-    parts += all_parts([energy], names[:1], GLOBAL)
+    graphs: list[Weights] = [NearestNeighbours(k) for k in few or [1]]
+    if n < total:
+        graphs = [ThinnedNeighbours(k, among=n) for k in few]
+    parts = all_parts(graphs, names, LOCAL)
+    most = LANDMARKS if views.columns <= FEW_COLUMNS else MANY_LANDMARKS
+    rank = max(min(MOST_FEATURES // total, most), LEAST_LANDMARKS)
+    parts += all_parts([EnergyKernel(rank=max(rank, LANDMARKS))], names[:1], GLOBAL)
+    energy = EnergyKernel(rank=rank)
     for view, prior in _views_of(views):
         parts += all_parts([energy], names[:1], prior, view)
     return parts + _quadratic_parts(views, names)
@@ -159,7 +169,8 @@ def _views_of(views: Views) -> list[tuple[str, float]]:
 
 def _quadratic_parts(views: Views, names: Sequence[str]) -> list[Part]:
     """Return the parts on second moments; in one column squared ranks see the same."""
-    few = views.dense or views.columns <= MOST_SQUARED_COLUMNS
+    products = views.columns * (views.columns + 1) // 2
+    few = views.dense or views.distances("").n * products <= MOST_FEATURES
     if views.columns < 2 or not few:
         return []
     kernel = [QuadraticKernel()]

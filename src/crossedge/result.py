@@ -154,6 +154,18 @@ class TwoSampleResult:
         return STATISTICS[self.statistic_name].title
 
     @property
+    def verdict(self) -> str:
+        """The answer in one line of words."""
+        grades = [(1e-3, "very strong"), (1e-2, "strong"), (5e-2, "some")]
+        found = [word for level, word in grades if self.pvalue <= level]
+        if found:
+            return f"{found[0]} evidence that the samples differ (p = {self.pvalue:.4g})"
+        return (
+            f"no evidence that the samples differ (p = {self.pvalue:.4g}), "
+            "which is no proof that they are equal"
+        )
+
+    @property
     def strongest(self) -> Member | None:
         """The member of an adaptive test with the most evidence; None for a single test."""
         return max(self.members, key=lambda member: member.evidence, default=None)

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import crossedge as ce
-from crossedge.cli import arguments, learn, reproduce, test
+from crossedge.cli import arguments, learn, reproduce, tables, test
 from crossedge.cli.main import main
 from crossedge.data.columns import SCALES
 from crossedge.null import NULLS
@@ -110,7 +110,7 @@ class TestLightness:
     def test_names_are_those_of_the_library(self):
         assert sorted(STATISTICS) == list(arguments.STATISTICS)
         assert list(NULLS) == list(arguments.NULLS)
-        assert test.SCALES == SCALES
+        assert tables.SCALES == SCALES
 
     def test_every_flag_says_its_default(self):
         for command in (test.command, learn.command, *reproduce.command.commands.values()):
@@ -221,7 +221,7 @@ def test_complaints_are_one_line(tmp_path, monkeypatch, capsys, error, line):
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr("crossedge.verbs.two_sample", fail)
+    monkeypatch.setattr("crossedge.findings.find", fail)
     np.save(tmp_path / "x.npy", np.zeros((2, 2)))
     assert main(["test", str(tmp_path / "x.npy"), str(tmp_path / "x.npy")]) == 2
     assert capsys.readouterr().err == line

@@ -28,6 +28,7 @@ class Task:
     """The work of a command, once its arguments have been read."""
 
     work: Callable[[Task], Answer]
+    arguments: tuple[str, ...] = ()  # as given
     in_thread: bool = True  # whether the main thread waits for interrupts meanwhile
     interrupted: Callable[[], str] = lambda: "interrupted"  # what to say then
 

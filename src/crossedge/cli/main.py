@@ -1,4 +1,4 @@
-"""The command line: `crossedge test`, `monitor`, `learn` and `crossedge reproduce`.
+"""The command line: `crossedge test`, `plan`, `monitor`, `learn` and `crossedge reproduce`.
 
 Only light modules are imported at the top, so that help and complaints come at once: whatever needs
 pandas or torch is imported by the command that needs it, after its arguments have been checked.
@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from crossedge import __version__
-from crossedge.cli import learn, monitor, reproduce, test
+from crossedge.cli import learn, monitor, plan, reproduce, test
 from crossedge.cli.arguments import Answer, Group, SaidError, Task
 from crossedge.runtime.interrupts import run_interruptibly
 from crossedge.runtime.lazy import what_to_install
@@ -77,10 +77,11 @@ def _complain(text: str) -> None:
     print("crossedge:", line, file=sys.stderr, flush=True)
 
 
-def _task(arguments: list[str]) -> Task:
+def _task(given: list[str]) -> Task:
     """Read the arguments, and return the work that they ask for."""
-    with crossedge.make_context("crossedge", arguments) as context:
+    with crossedge.make_context("crossedge", [*given]) as context:
         task: Task = crossedge.invoke(context)
+        task.arguments = tuple(given)
         return task
 
 
@@ -102,5 +103,5 @@ def crossedge(**_: Any) -> None:
     """Do two samples come from the same distribution?"""
 
 
-for _each in (test, monitor, learn, reproduce):
+for _each in (test, plan, monitor, learn, reproduce):
     crossedge.add_command(_each.command)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crossedge.cli.arguments import COUNT, SEED, Answer, Parsed, Task, WithHelp
-from crossedge.cli.test import SCALES
+from crossedge.cli.tables import SCALES
 
 if TYPE_CHECKING:
     from crossedge.data.tables import Table

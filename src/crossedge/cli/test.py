@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
+import shlex
 import warnings
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -23,19 +22,17 @@ from crossedge.cli.arguments import (
     Task,
     WithHelp,
 )
+from crossedge.cli.tables import check, read, two_tables
 from crossedge.learning.configuration import WEIGHTS
 
 if TYPE_CHECKING:
     from crossedge.data.columns import Column
     from crossedge.data.designs import Blocks
-    from crossedge.data.selection import Pair
-    from crossedge.effects import EffectSize
+    from crossedge.findings import Findings
     from crossedge.result import TwoSampleResult
     from crossedge.weights import Weights
 
-SCALES = ("none", "std", "robust", "rank")  # those of crossedge.data.columns, which imports numpy
 MOST_LINES = 40  # of columns that are shown one by one
-MOST_EFFECT_POINTS = 20_000  # random points of large samples: the interval is narrow enough then
 EXITS = """
 \b
 Exit codes:
@@ -60,32 +57,10 @@ def _share(text: str) -> float:
     return value
 
 
-FILE = click.Path(path_type=Path, allow_dash=True)
-
-
 @click.command("test", cls=WithHelp, epilog=EXITS, context_settings={"show_default": True})
-@click.argument("x", type=FILE)
-@click.argument("y", type=FILE, required=False)
-@click.option(
-    "--by", metavar="COLUMN[=a,b]", help="Split X by the two values of a column.  [default: no]"
-)
-@click.option(
-    "--columns", multiple=True, metavar="NAMES", help="Compare these columns only.  [default: all]"
-)
-@click.option("--drop", multiple=True, metavar="NAMES", help="Leave these out.  [default: none]")
+@two_tables
 @click.option(
     "--sample", type=COUNT, metavar="N", help="Random rows of each sample.  [default: all]"
-)
-@click.option(
-    "--header/--no-header",
-    default=None,
-    help="Whether the first line of a text or sheet names the columns.  [default: by its looks]",
-)
-@click.option(
-    "--scale",
-    type=click.Choice(SCALES),
-    help="Scale of numbers, by both samples together.  "
-    "[default: robust if the columns have names, else none]",
 )
 @click.option(
     "--weights",
@@ -113,6 +88,23 @@ FILE = click.Path(path_type=Path, allow_dash=True)
 )
 @click.option("--resamples", type=COUNT, default=9999, help="Random labellings.")
 @click.option("--seed", type=SEED, default=0, help="Of the labellings and of --sample.")
+@click.option(
+    "--where",
+    is_flag=True,
+    help="Find points, columns and regions that differ, too.  [default: no]",
+)
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write one page of HTML about it all.  [default: none]",
+)
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Draw the null distribution, as png, pdf or svg.  [default: no picture]",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print all facts as JSON.")
 @click.option(
     "--fail-below",
@@ -135,76 +127,100 @@ def command(**options: Any) -> Task:
     missing values. With --by, X alone is split in two.
     """
     given = SimpleNamespace(**options)
-    return Task(lambda _: _run(given))
+    return Task(lambda task: _run(given, task.arguments))
 
 
-def _run(options: SimpleNamespace) -> Answer:
+def _run(options: SimpleNamespace, arguments: tuple[str, ...]) -> Answer:
     _check_options(options)
-    pair, told = _read(options)
-    from crossedge.data.columns import left_out_lines
+    target = _check_target(options)
+    pair, told = read(options)
     from crossedge.data.selection import sample_rows
 
     left_out: tuple[Column, ...] = ()
     if options.sample:
         pair, left_out = sample_rows(pair, options.sample, options.seed)
     blocks = _blocks(options)
-    from crossedge.verbs import two_sample  # after the files: it imports scipy
+    from crossedge.findings import Findings, find  # after the files: it imports scipy
+    from crossedge.verbs import two_sample
 
+    settings: dict[str, Any] = {
+        "statistic": options.statistic,
+        "null": options.null,
+        "n_resamples": options.resamples,
+        "distance": options.distance,
+        "scale": options.scale,
+        "rng": options.seed,
+    }
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        result = two_sample(
-            pair.x,
-            pair.y,
-            _weights(options),
-            statistic=options.statistic,
-            null=options.null,
-            n_resamples=options.resamples,
-            distance=options.distance,
-            scale=options.scale,
-            blocks=blocks,
-            rng=options.seed,
-        )
-    result = replace(result, columns=(*result.columns, *left_out))
+        if blocks is not None:  # how large and where are for independent rows
+            tested = two_sample(pair.x, pair.y, _weights(options), blocks=blocks, **settings)
+            found = Findings(tested, None, None, None, ())
+        else:
+            found = find(
+                pair.x,
+                pair.y,
+                _weights(options),
+                tolerance=options.fail_above_effect,
+                with_witness=options.where or target is not None,
+                left_out=left_out,
+                **settings,
+            )
     lines = [str(each.message) for each in caught if each.category is UserWarning]
-    cautions = (*left_out_lines(left_out), *lines)
-    effect = None if blocks else _effect(pair, result, options)  # its interval is for free rows
-    is_below = options.fail_below is not None and result.pvalue < options.fail_below
-    most = options.fail_above_effect
+    found = found._replace(cautions=(*found.cautions, *lines))
+    is_below = options.fail_below is not None and found.test.pvalue < options.fail_below
+    most, effect = options.fail_above_effect, found.effect
     if most is not None and effect is None:
         raise ValueError("--fail-above-effect needs at least 5 rows of each sample: leave it out")
     is_above = most is not None and effect is not None and effect.interval[0] > most
+    if options.plot is not None:
+        _plot(found.test, options.plot)
+    if target is not None:
+        from crossedge.reports.verb import write
+
+        names = _sample_names(pair.x.source, pair.y.source)
+        command = shlex.join(["crossedge", *arguments])
+        write(found, target, names, reproduce=command, seed=options.seed)
     if options.as_json:
-        text = _as_json(result, effect, told, options, cautions)
+        text = _as_json(found, told, options)
     else:
-        text = _in_words(result, effect, told)
-    return Answer(text, cautions, int(is_below or is_above))
+        text = _in_words(found, told, options.where)
+        text += f"\nreport: {target}" if target is not None else ""
+    return Answer(text, found.cautions, int(is_below or is_above))
 
 
-def _effect(pair: Pair, result: TwoSampleResult, options: SimpleNamespace) -> EffectSize | None:
-    """Return how large the difference is; None for samples that are too small for an interval."""
-    from crossedge.effects import FEWEST_POINTS, effect_size
-
-    if min(result.n_x, result.n_y) < FEWEST_POINTS:
+def _check_target(options: SimpleNamespace) -> Path | None:
+    """Return where to write a report, if one is wanted; complain before anything is computed."""
+    if options.report is None:
         return None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the test has said it
-        return effect_size(
-            pair.x,
-            pair.y,
-            tolerance=options.fail_above_effect,
-            distance=options.distance,
-            scale=options.scale,
-            rng=options.seed,
-            max_points=MOST_EFFECT_POINTS,
-        )
+    from crossedge.reports.verb import check_target
+
+    return check_target(options.report)
+
+
+def _sample_names(x: str, y: str) -> tuple[str, str]:
+    """Return what a report calls the samples: names of files, without folders if they differ."""
+    short = Path(x).name, Path(y).name
+    return short if short[0] != short[1] else (x, y)
+
+
+def _plot(result: TwoSampleResult, path: Path) -> None:
+    """Draw the null distribution and the observed statistic into a file."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    from crossedge.plots import plot_null
+
+    figure, ax = pyplot.subplots(figsize=(6, 3.2), layout="constrained")
+    plot_null(result, ax=ax)
+    figure.savefig(path, dpi=150)
+    pyplot.close(figure)
 
 
 def _check_options(options: SimpleNamespace) -> None:
     """Complain of arguments before anything heavy is imported."""
-    if options.y is None and options.by is None:
-        raise ValueError("one file is given: give a second one, or --by COLUMN to split it")
-    if options.y is not None and options.by is not None:
-        raise ValueError("--by splits one file, and two are given: leave one of them out")
     useful = WEIGHTS.get(options.weights, ())
     for name in ("k", "temperature", "bandwidth"):
         if getattr(options, name) is not None and name not in useful:
@@ -217,31 +233,15 @@ def _check_options(options: SimpleNamespace) -> None:
     if options.pairs or columns:
         if options.pairs and columns:
             raise ValueError("--pairs are strata of two rows: give --pairs or columns, not both")
-        for name in ("sample", "fail_above_effect"):
-            if getattr(options, name) is not None:
+        for name in ("sample", "fail_above_effect", "report", "where"):
+            if getattr(options, name) not in (None, False):
                 raise ValueError(
                     f"--{name.replace('_', '-')} does not go with --pairs, --strata and --clusters,"
                     " whose rows are not independent: leave it out"
                 )
         if options.columns:
             options.columns = (*options.columns, *columns)
-    for path in (options.x, options.y):
-        if path is not None and str(path) != "-":
-            os.stat(path)
-
-
-def _read(options: SimpleNamespace) -> tuple[Pair, str]:
-    """Read the samples, and say what they are."""
-    from crossedge.data.selection import Pair, choose_columns, read_pair, split_by
-    from crossedge.data.tables import read_table
-
-    if options.y is not None:
-        chosen = options.columns, options.drop
-        pair = read_pair(options.x, options.y, options.header, *chosen)
-        return pair, f"{pair.x.source} against {pair.y.source}"
-    pair, told = split_by(read_table(options.x, options.header), options.by)
-    pair = choose_columns(Pair(*pair), options.columns, options.drop)
-    return pair, f"{pair.x.source}, {told}"
+    check(options)
 
 
 def _weights(options: SimpleNamespace) -> Weights | None:
@@ -275,45 +275,29 @@ def _blocks(options: SimpleNamespace) -> Blocks | None:
     return "pairs" if options.pairs else None
 
 
-def _in_words(result: TwoSampleResult, effect: EffectSize | None, told: str) -> str:
+def _in_words(found: Findings, told: str, where: bool) -> str:
     from crossedge.data.columns import show_columns
 
-    answer = f"{told}\n{_verdict(result)}\n{result}"
-    if effect is not None:
-        answer += f"\n{effect}"
-    if all(column.treatment == "as it is" for column in result.columns):
-        return answer
-    table = show_columns(result.columns[:MOST_LINES])
-    more = len(result.columns) - MOST_LINES
-    rest = f"\n  ... and {more} more, all of them with --json" if more > 0 else ""
-    return f"{answer}\nwhat was done to each column:\n{table}{rest}"
+    result = found.test
+    parts = [told, result.verdict, str(result)]
+    parts += [str(found.effect)] if found.effect is not None else []
+    parts += [str(found.witness)] if where else []
+    if any(column.treatment != "as it is" for column in result.columns):
+        parts += ["what was done to each column:", show_columns(result.columns[:MOST_LINES])]
+        more = len(result.columns) - MOST_LINES
+        parts += [f"  ... and {more} more, all of them with --json"] if more > 0 else []
+    return "\n".join(parts)
 
 
-def _verdict(result: TwoSampleResult) -> str:
-    """Return the answer in one line of words."""
-    grades = [(1e-3, "very strong"), (1e-2, "strong"), (5e-2, "some")]
-    found = [word for level, word in grades if result.pvalue <= level]
-    if found:
-        return f"{found[0]} evidence that the samples differ (p = {result.pvalue:.4g})"
-    return (
-        f"no evidence that the samples differ (p = {result.pvalue:.4g}), "
-        "which is no proof that they are equal"
-    )
-
-
-def _as_json(
-    result: TwoSampleResult,
-    effect: EffectSize | None,
-    told: str,
-    options: SimpleNamespace,
-    cautions: tuple[str, ...],
-) -> str:
+def _as_json(found: Findings, told: str, options: SimpleNamespace) -> str:
     facts = {
         "samples": told,
-        "verdict": _verdict(result),
-        **result.to_dict(),
-        "effect": None if effect is None else effect.to_dict(),
+        "verdict": found.test.verdict,
+        **found.test.to_dict(),
+        "effect": None if found.effect is None else found.effect.to_dict(),
         "seed": options.seed,
-        "warnings": [*cautions],
+        "warnings": [*found.cautions],
     }
+    if options.where and found.witness is not None:
+        facts["witness"] = found.witness.to_dict()
     return json.dumps(facts, indent=1, allow_nan=False)

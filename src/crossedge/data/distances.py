@@ -98,12 +98,17 @@ def pooled_distances(
             )
         samples = pool_precomputed(x, y)
         return samples, matrix_distances(samples.values)
-    if callable(distance):
-        samples = represent(thin(pool(x, y, scale)), transform)
-        return samples, callable_distances(samples.values, distance, samples.as_tensors)
-    check_norm(distance, "p >= 1 for l_p, a callable, or 'precomputed'")
+    if not callable(distance):
+        check_norm(distance, "p >= 1 for l_p, a callable, or 'precomputed'")
     samples = represent(thin(pool(x, y, scale)), transform)
-    return samples, point_distances(samples.values, float(distance))
+    return samples, distances_of(samples, distance)
+
+
+def distances_of(samples: Samples, distance: float | BlockDistance) -> Distances:
+    """Return the distances between all points of samples that were pooled."""
+    if callable(distance):
+        return callable_distances(samples.values, distance, samples.as_tensors)
+    return point_distances(samples.values, float(distance))
 
 
 def no_distances(y: object) -> tuple[Samples, Distances]:

@@ -14,7 +14,7 @@ from crossedge.data.cautions import look_out
 from crossedge.data.columns import Column, Raw, check_scale, encode
 from crossedge.numerics.tolerances import NEGATIVE
 from crossedge.runtime.arrays import is_tensor
-from crossedge.runtime.types import Bools, Floats
+from crossedge.runtime.types import Bools, Floats, Ints
 
 if TYPE_CHECKING:
     from crossedge.data.designs import Design
@@ -42,6 +42,11 @@ class Samples:
     def n_y(self) -> int:
         """The number of points in y."""
         return len(self.in_x) - self.n_x
+
+    def rows(self, kept: Ints) -> Samples:
+        """Return some of the points."""
+        raws = tuple(raw.rows(kept) for raw in self.raws)
+        return replace(self, values=self.values[kept], in_x=self.in_x[kept], raws=raws)
 
 
 def pool(x: object, y: object, scale: str | None = None) -> Samples:
@@ -146,17 +151,22 @@ def _check_width(x_width: int, y_width: int) -> None:
 
 def thinned(samples: Samples, most: int, rng: np.random.Generator) -> Samples:
     """Return at most so many random points, with the same share of both samples."""
+    if len(samples.in_x) <= most:
+        return samples
+    return samples.rows(random_rows(samples, most, rng))
+
+
+def random_rows(samples: Samples, most: int, rng: np.random.Generator) -> Ints:
+    """Return the places of at most so many random points, with the same share of both samples."""
     n = len(samples.in_x)
     if n <= most:
-        return samples
+        return np.arange(n)
     from_x = min(max(round(most * samples.n_x / n), 1), most - 1)
     chosen = [
         rng.choice(np.flatnonzero(side), min(size, int(side.sum())), replace=False)
         for side, size in ((samples.in_x, from_x), (~samples.in_x, most - from_x))
     ]
-    kept = np.sort(np.concatenate(chosen))
-    raws = tuple(raw.rows(kept) for raw in samples.raws)
-    return replace(samples, values=samples.values[kept], in_x=samples.in_x[kept], raws=raws)
+    return np.sort(np.concatenate(chosen))
 
 
 def pool_precomputed(x: object, y: object) -> Samples:

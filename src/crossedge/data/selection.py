@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -77,9 +78,11 @@ def split_by(table: Table, by: str) -> tuple[Pair, str]:
         raise ValueError(f"{table.source} has no column beside {name!r}: give one to compare")
     array = np.array(cells, object)
     rest_of_table = table.with_columns(others)
-    pair = Pair(*(rest_of_table.with_rows(np.flatnonzero(array == value)) for value in wanted))
+    parts = [rest_of_table.with_rows(np.flatnonzero(array == value)) for value in wanted]
+    sources = [f"{name}={value}" for value in wanted]
+    pair = Pair(*(replace(part, source=own) for part, own in zip(parts, sources, strict=True)))
     unused = len(table) - len(pair.x) - len(pair.y)
-    told = f"{name}={wanted[0]} against {name}={wanted[1]}"
+    told = f"{pair.x.source} against {pair.y.source}"
     return pair, told + (f", {unused:,} other rows not used" if unused else "")
 
 

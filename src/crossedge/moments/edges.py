@@ -100,12 +100,16 @@ def closed_triangles(graph: EdgeList, *, nearly: bool = False) -> float:
 
 
 def _balanced(graph: EdgeList) -> Any:
-    """Return the sparse matrix of W between atoms, times the roots of both their sizes."""
+    """Return the sparse matrix of W between atoms with edges, times the roots of their sizes."""
     from scipy.sparse import coo_array
 
-    root, inside, atoms = np.sqrt(graph.sizes), graph.i == graph.j, len(graph.sizes)
+    root, inside = np.sqrt(graph.sizes), graph.i == graph.j
     weight = graph.weight * root[graph.i] * root[graph.j]
     i = np.concatenate([graph.i, graph.j[~inside]])
     j = np.concatenate([graph.j, graph.i[~inside]])
     entries = np.concatenate([weight, weight[~inside]])
-    return coo_array((entries, (i, j)), (atoms, atoms)).tocsr()
+    joined = np.zeros(len(graph.sizes), np.int64)  # atoms without edges have no part in any walk
+    joined[i] = 1
+    place = np.cumsum(joined) - 1
+    count = max(int(joined.sum()), 1)
+    return coo_array((entries, (place[i], place[j])), (count, count)).tocsr()

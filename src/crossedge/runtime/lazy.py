@@ -10,6 +10,7 @@ from typing import Any
 # the extra that brings each optional package
 EXTRAS = {
     "distributed": "cluster",
+    "jinja2": "tables",
     "joblib": "studies",
     "matplotlib": "plots",
     "openpyxl": "tables",

@@ -107,7 +107,7 @@ def _to_landmarks(distances: Distances, count: int) -> tuple[Ints, Floats]:
     points = np.ldexp(distances.points, -500)  # of the order of 1, so that powers stay in range
     from scipy.spatial.distance import cdist  # a tenth of a second, for large samples only
 
-    places = np.unique(_scrambled(points), return_index=True)[1][:count]
+    places = np.unique(scrambled(points), return_index=True)[1][:count]
     if np.isinf(distances.p):
         found = cdist(points, points[places], "chebyshev")
     else:
@@ -115,7 +115,7 @@ def _to_landmarks(distances: Distances, count: int) -> tuple[Ints, Floats]:
     return places, np.ldexp(found, 500 - distances.exponent)
 
 
-def _scrambled(points: Floats) -> np.ndarray[Any, np.dtype[np.uint64]]:
+def scrambled(points: Floats) -> np.ndarray[Any, np.dtype[np.uint64]]:
     """Return a number for each point that looks random but depends on its coordinates alone.
 
     So the landmarks, those with the lowest numbers, depend on the order of the points no more than

@@ -126,6 +126,9 @@ def change_in_words(cells: Cells, raw: Raw, about: str, in_x: Bools) -> str:
         if show is days:
             old, new = round(old), round(new)
         return f"median {show(old)} -> {show(new)}"
+    # a power of two of the order of the largest: no square leaves the range of doubles
+    unit = math.ldexp(0.5, int(np.frexp(np.abs(known).max())[1]))
+    known, groups = known / unit, [group / unit for group in groups]
     skewed = abs(known.mean() - np.median(known)) > SKEWED * known.std()
     measures: dict[tuple[str, bool], tuple[str, Callable[[Any], Any]]] = {
         ("location", False): ("mean", np.mean),
@@ -134,7 +137,8 @@ def change_in_words(cells: Cells, raw: Raw, about: str, in_x: Bools) -> str:
         ("spread", True): ("interquartile range", _quartiles),
     }
     name, measure = measures[about, bool(skewed)]
-    return f"{name} {short3(float(measure(groups[0])))} -> {short3(float(measure(groups[1])))}"
+    old, new = (unit * float(measure(group)) for group in groups)
+    return f"{name} {short3(old)} -> {short3(new)}"
 
 
 def _quartiles(values: Floats) -> float:

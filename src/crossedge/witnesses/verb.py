@@ -15,12 +15,12 @@ import numpy as np
 from crossedge.adaptive import adaptive_test
 from crossedge.data.columns import Raw, check_scale
 from crossedge.data.distances import Distance, Distances, point_distances, pooled_distances
-from crossedge.data.samples import Samples, thinned
+from crossedge.data.samples import Samples, random_rows
 from crossedge.null.labellings import Labellings
 from crossedge.runtime.calls import run_usual
 from crossedge.runtime.interrupts import checkpoint
 from crossedge.runtime.randomness import Rng, check_rng, random_key
-from crossedge.runtime.types import Floats
+from crossedge.runtime.types import Floats, Ints
 from crossedge.weights import EnergyKernel, Graph, Weights
 from crossedge.weights.family import WEIGHTS_HINT, check_weights
 from crossedge.witnesses.calibration import (
@@ -136,20 +136,16 @@ def witness(
 
     def run() -> tuple[Witness, tuple[str, ...]]:
         key = int(random_key(rng))
-        given: list[int] = []
+        taken: list[tuple[Ints, int]] = []
 
         def thin(samples: Samples) -> Samples:
-            given.append(len(samples.in_x))
-            places = np.arange(len(samples.in_x), dtype=np.float64)
-            index = Raw("number", places, np.zeros(len(places), np.bool_))
-            raws = (*samples.raws, index)  # the last column tells which rows are kept
-            return thinned(replace(samples, raws=raws), most, np.random.default_rng(key))
+            rows = random_rows(samples, most, np.random.default_rng(key))
+            taken.append((rows, len(samples.in_x)))
+            return samples.rows(rows)
 
         samples, distances = pooled_distances(x, y, distance, None, scale, thin)
-        rows = samples.raws[-1].values.astype(np.int64) if given else np.arange(len(samples.in_x))
-        samples = replace(samples, raws=samples.raws[:-1])
-        found = _witness(samples, distances, several, float(level), labellings, key, distance)
-        total = given[0] if given else len(rows)
+        found = locate(samples, distances, several, float(level), labellings, key, distance)
+        rows, total = taken[0] if taken else (found.rows, len(found.rows))
         return replace(found, rows=rows, n_given=total), samples.cautions
 
     result, cautions = run_usual(run)
@@ -158,7 +154,7 @@ def witness(
     return result
 
 
-def _witness(
+def locate(
     samples: Samples,
     distances: Distances,
     several: list[Weights] | None,
@@ -167,11 +163,12 @@ def _witness(
     key: int,
     distance: Distance,
 ) -> Witness:
+    """Return where samples differ that were checked and pooled."""
     n, in_x, n_x = len(samples.in_x), samples.in_x, samples.n_x
     labellings = Labellings(n, n_x, n_resamples, key)
     families = several or default_weights(n, labellings.count)
     scan = PointScan([Neighbourhoods(each, distances, in_x) for each in families], in_x)
-    table = [] if isinstance(distance, str) else _columns(samples)
+    table = [] if isinstance(distance, str) else columns_of(samples)
     fine = [cut(name, raw, kind, FINE) for name, kind, raw, _ in table]
     k = coarse_cells(len(table), n, labellings.count)
     coarse = [cut(name, raw, kind, k, tails=True) for name, kind, raw, _ in table] if k else []
@@ -260,7 +257,7 @@ def _chunks(in_x: Any, labellings: Labellings) -> Iterator[Any]:
             yield np.ascontiguousarray(labels[:, at : at + LANES], dtype=np.float32)
 
 
-def _columns(samples: Samples) -> list[tuple[str, str, Raw, int]]:
+def columns_of(samples: Samples) -> list[tuple[str, str, Raw, int]]:
     """Return name, kind, values and number of coordinates of every column that is in use."""
     if not samples.made:
         none = np.zeros(len(samples.in_x), np.bool_)

@@ -1,0 +1,76 @@
+"""Two tables on the command line: the options that choose and read them."""
+
+from __future__ import annotations
+
+import os
+from functools import reduce
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from crossedge.data.selection import Pair
+
+SCALES = ("none", "std", "robust", "rank")  # those of crossedge.data.columns, which imports numpy
+FILE = click.Path(path_type=Path, allow_dash=True)
+_OPTIONS: tuple[Any, ...] = (
+    click.argument("x", type=FILE),
+    click.argument("y", type=FILE, required=False),
+    click.option(
+        "--by", metavar="COLUMN[=a,b]", help="Split X by the two values of a column.  [default: no]"
+    ),
+    click.option(
+        "--columns",
+        multiple=True,
+        metavar="NAMES",
+        help="Compare these columns only.  [default: all]",
+    ),
+    click.option(
+        "--drop", multiple=True, metavar="NAMES", help="Leave these out.  [default: none]"
+    ),
+    click.option(
+        "--header/--no-header",
+        default=None,
+        help="Whether the first line of a text or sheet names the columns.  "
+        "[default: by its looks]",
+    ),
+    click.option(
+        "--scale",
+        type=click.Choice(SCALES),
+        help="Scale of numbers, by both samples together.  "
+        "[default: robust if the columns have names, else none]",
+    ),
+)
+
+
+def two_tables(command: Any) -> Any:
+    """Give a command the arguments X and Y, and the options that say how they are read."""
+    return reduce(lambda made, option: option(made), reversed(_OPTIONS), command)
+
+
+def check(options: SimpleNamespace) -> None:
+    """Complain of files before anything heavy is imported."""
+    if options.y is None and options.by is None:
+        raise ValueError("one file is given: give a second one, or --by COLUMN to split it")
+    if options.y is not None and options.by is not None:
+        raise ValueError("--by splits one file, and two are given: leave one of them out")
+    for path in (options.x, options.y):
+        if path is not None and str(path) != "-":
+            os.stat(path)
+
+
+def read(options: SimpleNamespace) -> tuple[Pair, str]:
+    """Read the samples, and say what they are."""
+    from crossedge.data.selection import Pair, choose_columns, read_pair, split_by
+    from crossedge.data.tables import read_table
+
+    if options.y is not None:
+        chosen = options.columns, options.drop
+        pair = read_pair(options.x, options.y, options.header, *chosen)
+        return pair, f"{pair.x.source} against {pair.y.source}"
+    table = read_table(options.x, options.header)
+    pair, told = split_by(table, options.by)
+    pair = choose_columns(Pair(*pair), options.columns, options.drop)
+    return pair, f"{table.source}, {told}"
