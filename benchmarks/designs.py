@@ -1,7 +1,7 @@
 """Designs: how often tests reject at 5%, with rows exchanged freely and by the design.
 
-python benchmarks/designs.py            # 300 repetitions, about half an hour on one core
-python benchmarks/designs.py 100
+python benchmarks/designs.py            # 100 repetitions, about a quarter of an hour on one core
+python benchmarks/designs.py 1000
 """
 
 import sys
@@ -124,4 +124,4 @@ def main(repetitions):
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 300)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 100)
