@@ -210,7 +210,7 @@ def learn_map(
     >>> x, y = rng.normal(size=(200, 50)), rng.normal(size=(200, 50))
     >>> y[:, :3] = 0.55 * y[:, :3] + 0.84 * rng.normal(size=(200, 1))  # three columns go together
     >>> found = ce.learn_map(x, y, rng=0)
-    >>> bool(found.pvalue < 0.01 < ce.two_sample(x, y, rng=0).pvalue)
+    >>> bool(found.pvalue < 0.001 < ce.two_sample(x, y, rng=0).pvalue)
     True
     >>> sorted(np.argsort(-found.importance)[:3].tolist())
     [0, 1, 2]

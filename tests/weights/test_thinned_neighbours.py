@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import crossedge as ce
-from crossedge.adaptive import sparse_parts
 from crossedge.data.distances import point_distances
 from crossedge.moments.edges import closed_triangles
 from crossedge.null.labellings import Labellings, relabel
+from crossedge.parts import Views, sparse_parts
 from crossedge.weights import LowRankWeights, NearestNeighbours
 from crossedge.weights.thinned_neighbours import ThinnedNeighbours
 
@@ -41,16 +41,17 @@ def test_copies_count_once():
 
 
 def test_the_default_is_valid_and_powerful_with_them(monkeypatch):
-    monkeypatch.setattr("crossedge.adaptive.MOST_WIDE_POINTS", 300)
+    monkeypatch.setattr("crossedge.parts.MOST_WIDE_POINTS", 300)
     monkeypatch.setattr("crossedge.adaptive.MOST_DENSE_POINTS", 100)
     rng = np.random.default_rng(0)
     names = ["weighted", "fisher"]
-    wide = point_distances(rng.normal(size=(400, 13)), 2.0)
+    wide = Views(point_distances(rng.normal(size=(400, 13)), 2.0), dense=False)
     assert {type(part.weights).__name__ for part in sparse_parts(wide, names)} == {
         "ThinnedNeighbours",
         "EnergyKernel",
+        "QuadraticKernel",
     }
-    narrow = point_distances(rng.normal(size=(400, 12)), 2.0)
+    narrow = Views(point_distances(rng.normal(size=(400, 12)), 2.0), dense=False)
     assert not any(isinstance(p.weights, ThinnedNeighbours) for p in sparse_parts(narrow, names))
     for shift, limit in ((0.0, 0.02), (0.4, 0.01)):
         x, y = rng.normal(size=(200, 13)), rng.normal(size=(200, 13)) + shift
