@@ -19,7 +19,7 @@ def main() -> None:
         lambda: ce.two_sample(x, y, n_resamples=RESAMPLES, rng=0), lambda: A @ A, repeat=2
     )
     print(f"\nadaptive test, {N:,} + {N:,} points, d = {D}, {RESAMPLES:,} labellings")
-    print(f"{ours:.0f} ms, {ours / product:.1f}x a product of 2,000 x 2,000 matrices; at most 25")
+    print(f"{ours:.0f} ms, {ours / product:.1f}x a product of 2,000 x 2,000 matrices; at most 12")
 
 
 if __name__ == "__main__":

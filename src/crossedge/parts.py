@@ -114,23 +114,23 @@ def default_parts(views: Views, names: Sequence[str]) -> list[Part]:
     - Local parts: smoothed nearest neighbours, at temperatures where 4, 16, 64, ... points share
       the choice of a neighbour, and a classical graph, which depends on ranks of distances only.
     - Global parts: smoothed nearest neighbours at the gap to the farthest point, where the weighted
-      count is close to the energy distance.
+      count is close to the energy distance; for many points in few columns, that by landmarks.
     """
     distances = views.distances("")
     n = distances.n
     sizes = [SIZE_RATIO**step for step in range(1, 12) if SIZE_RATIO**step <= n / 3]
     local, whole = _smoothed(distances, sizes)
     classical = NearestNeighbours(min(max(n // 8, 1), n - 1))
+    by_landmarks = n > MANY_POINTS and 0 < views.columns <= FEW_COLUMNS
+    energy: list[Weights] = [EnergyKernel(rank=LANDMARKS)]
     parts = all_parts([*local, classical], names, LOCAL)
-    parts += all_parts(whole, names[:1], GLOBAL)
-    energy = EnergyKernel(rank=LANDMARKS)
+    parts += all_parts(energy if by_landmarks else whole, names[:1], GLOBAL)
     for view, prior in _views_of(views):
         sizes = [OF_VIEW] if view == WHITENED and n >= 3 * OF_VIEW else []
-        by_landmarks = n > MANY_POINTS and views.columns <= FEW_COLUMNS
         if sizes or not by_landmarks:
             local, whole = _smoothed(views.distances(view), sizes)
             parts += all_parts(local, names[-1:], prior, view)
-        parts += all_parts([energy] if by_landmarks else whole, names[:1], prior, view)
+        parts += all_parts(energy if by_landmarks else whole, names[:1], prior, view)
     return parts + _quadratic_parts(views, names)
 
 
