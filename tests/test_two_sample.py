@@ -26,7 +26,7 @@ def test_pvalues_are_uniform_under_the_null(weights, rounded):
     """The p-value itself is discrete; splitting its ties at random makes it exactly uniform."""
     rng = np.random.default_rng(0)
     pvalues, split = [], []
-    for seed in range(400):
+    for seed in range(200):
         x, y = null_samples(seed)
         if rounded:
             x, y = np.round(x), np.round(y)
@@ -39,7 +39,7 @@ def test_pvalues_are_uniform_under_the_null(weights, rounded):
     assert stats.kstest(split, "uniform").pvalue > 1e-3
     for level in (0.01, 0.05, 0.1, 0.5):  # never rejects more often than it says
         assert (
-            stats.binomtest(sum(p <= level for p in pvalues), 400, level, "greater").pvalue > 1e-3
+            stats.binomtest(sum(p <= level for p in pvalues), 200, level, "greater").pvalue > 1e-3
         )
 
 
@@ -47,9 +47,9 @@ def test_pvalues_are_uniform_under_the_null(weights, rounded):
 def test_normal_pvalues_are_nearly_uniform(weights):
     pvalues = [
         ce.two_sample(*null_samples(seed, 200, 100), weights, null="normal").pvalue
-        for seed in range(400)
+        for seed in range(150)
     ]
-    assert stats.kstest(pvalues, "uniform").statistic < 0.1
+    assert stats.kstest(pvalues, "uniform").statistic < 0.13
 
 
 @pytest.mark.parametrize("weights", FAMILIES, ids=repr)

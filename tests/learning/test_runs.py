@@ -169,7 +169,9 @@ class TestInterruption:
         assert resume(folder) == 0
         assert_same_runs(folder, whole)
 
-    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+    @pytest.mark.parametrize(
+        "number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGKILL]
+    )
     def test_a_process_that_is_ended_can_be_resumed(self, tmp_path, whole, number):
         folder = tmp_path / "run"
         before = signal.signal(signal.SIGINT, signal.default_int_handler)  # so it has in the child

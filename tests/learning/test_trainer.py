@@ -190,6 +190,7 @@ dist.destroy_process_group()
 """
 
 
+@pytest.mark.slow
 def test_two_processes_are_as_good_as_one(tmp_path):
     """The same global batch, half of it made in each process."""
     helpers, out = os.path.dirname(learning_cases.__file__), tmp_path / "out.pt"
