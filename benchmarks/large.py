@@ -131,7 +131,7 @@ def agreement() -> None:
 def draw(found: dict[str, list[tuple[int, float, float]]], file: str) -> None:
     import matplotlib.pyplot as plt
 
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.8), layout="constrained")
     for name, points in found.items():
         if points:
             n, seconds, gib = zip(*points, strict=True)
@@ -140,7 +140,9 @@ def draw(found: dict[str, list[tuple[int, float, float]]], file: str) -> None:
     left.set(xlabel="points of both samples", ylabel="seconds", title="time, two cores")
     right.set(xlabel="points of both samples", ylabel="GiB", title="peak memory of the process")
     right.axhline(8, color="0.6", linewidth=1)
-    left.legend(fontsize=7.5, frameon=False)
+    right.set_yticks([0.25, 0.5, 1, 2, 4, 8], ["0.25", "0.5", "1", "2", "4", "8"])
+    right.minorticks_off()
+    figure.legend(loc="outside lower center", ncols=4, fontsize=8, frameon=False)
     for axes in (left, right):
         axes.grid(alpha=0.25)
     figure.savefig(file, dpi=110)
