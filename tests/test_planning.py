@@ -8,7 +8,7 @@ from scipy.special import ndtr, ndtri
 
 import crossedge as ce
 from crossedge.cli.main import main
-from crossedge.planning import HALF_INTERVAL, _planned, fitted
+from crossedge.planning import HALF_INTERVAL, SMALLEST, _planned, fitted
 
 
 def pilots(n_x, n_y, shift, seed=0):
@@ -94,3 +94,12 @@ def test_command(tmp_path, capsys):
     assert main(["plan", *paths, "--subsamples", "20", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["n_x"] < 30
     assert main(["plan", paths[0]]) == 2
+
+
+def test_plans_are_no_smaller_than_what_was_looked_at():
+    """Where a handful of rows show it, and the interval holds the plan."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(50, 2)), rng.normal(size=(70, 2)) + 30
+    found = ce.plan(x, y, ce.NearestNeighbours(1), rng=0)
+    assert min(found.n_x, found.n_y) >= SMALLEST
+    assert found.interval[0] <= found.n_x + found.n_y <= found.interval[1]

@@ -285,17 +285,20 @@ def _planned(fit: Fit, curve: Any, pilot: tuple[int, int], power: float, level: 
     wanted = float(ndtri(power) + ndtri(1 - level))
     n = sum(pilot)
 
-    def total(evidence: float) -> int | None:
+    least = SMALLEST * n / min(pilot)  # nothing smaller was looked at
+
+    def rows(evidence: float) -> tuple[int, int] | None:
         if evidence <= 0:
             return None
-        exact = n * (wanted / evidence) ** (1 / fit.growth)
-        return math.ceil(exact) if exact < 1e12 else None
+        exact = max(n * (wanted / evidence) ** (1 / fit.growth), least)
+        n_x, n_y = (math.ceil(exact * own / n - 1e-9) for own in pilot)
+        return (n_x, n_y) if exact < 1e12 else None
 
-    low, high = total(fit.evidence + HALF_INTERVAL), total(fit.evidence - HALF_INTERVAL)
-    needed = total(fit.evidence) if fit.evidence >= LEAST_EVIDENCE else None
-    n_x = n_y = None
-    if needed is not None:
-        n_x, n_y = (max(math.ceil(needed * own / n), 1) for own in pilot)
+    low, high = (
+        None if found is None else sum(found)
+        for found in (rows(fit.evidence + HALF_INTERVAL), rows(fit.evidence - HALF_INTERVAL))
+    )
+    n_x, n_y = (fit.evidence >= LEAST_EVIDENCE and rows(fit.evidence)) or (None, None)
     return Plan(
         n_x=n_x,
         n_y=n_y,

@@ -353,3 +353,15 @@ class TestTables:
         np.save("x.npy", np.random.default_rng(0).normal(size=(30, 2)))
         np.save("y.npy", np.random.default_rng(1).normal(size=(30, 2)))
         assert self.run(capsys, "test x.npy y.npy")[::2] == (0, "")
+
+
+def test_no_output_overwrites_an_input(tmp_path, capsys):
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("u,v\n1,2\n3,4\n")
+    files = [str(tmp_path / name) for name in ("a.csv", "b.csv")]
+    for flags in (["--report", files[1]], ["--plot", files[0]]):
+        assert main(["test", *files, *flags]) == 2
+        assert "would overwrite what is read: name another file" in capsys.readouterr().err
+    assert main(["test", *files, "--report", files[0] + "x", "--plot", files[0] + "x"]) == 2
+    assert "would overwrite what --report writes" in capsys.readouterr().err
+    assert (tmp_path / "a.csv").read_text() == "u,v\n1,2\n3,4\n"

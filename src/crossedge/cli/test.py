@@ -242,6 +242,15 @@ def _check_options(options: SimpleNamespace) -> None:
         if options.columns:
             options.columns = (*options.columns, *columns)
     check(options)
+    taken = {Path(path).resolve(): "is read" for path in (options.x, options.y) if path is not None}
+    for name in ("report", "plot"):
+        path = getattr(options, name)
+        if path is not None and path.resolve() in taken:
+            raise ValueError(
+                f"--{name} {path} would overwrite what {taken[path.resolve()]}: name another file"
+            )
+        if path is not None:
+            taken[path.resolve()] = f"--{name} writes"
 
 
 def _weights(options: SimpleNamespace) -> Weights | None:
