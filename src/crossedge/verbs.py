@@ -62,8 +62,9 @@ def two_sample(
         Which points of the pooled sample are neighbours, and how strongly: `SpanningTree`,
         `NearestNeighbours`, `GaussianKernel` and so on. A sequence selects the adaptive test over
         its members. By default the test is adaptive over neighbourhoods from a few points to the
-        whole sample, chosen by the pooled sample. All weights need memory for n x n matrices but
-        graphs at temperature 0 and `EnergyKernel(rank=...)`. The default does not above 3,000.
+        whole sample, whitened points, ranks and second moments, chosen by the pooled sample. All
+        weights need memory for n x n matrices but graphs at temperature 0 and
+        `EnergyKernel(rank=...)`. The default does not above 3,000.
     statistic : str, optional
         "cross", the default of graphs, is the weight of the edges that join the two samples, and
         small values are evidence against equality. All other statistics are large where the samples
@@ -88,11 +89,11 @@ def two_sample(
         (a, d) and (b, d), that returns their (a, b) distances. The blocks are tensors if the
         samples are, or if the function accepts nothing else. The function is called in another
         thread, while the main thread waits for interrupts.
-    transform : callable, optional
-        A map from the (n, d) pooled points to (n, e) points, on which the test then runs, such as a
-        layer of a network. It sees the pooled points only, in one call, so any map keeps the
-        p-value valid. It receives a tensor, without a gradient, if the samples are tensors or if it
-        is a torch module, and otherwise an array.
+    transform : {"standardize", "whiten", "rank", "squares"} or callable, optional
+        A map by name (see docs/guide.md), or a function from the (n, d) pooled points to (n, e)
+        points, on which the test then runs, such as a layer of a network. It sees the pooled points
+        only, in one call, so any map keeps the p-value valid. It receives a tensor, without a
+        gradient, if the samples are tensors or if it is a torch module, and otherwise an array.
     scale : {"robust", "std", "rank", "none"}, optional
         How numbers are scaled, by the pooled sample: "robust" centres each column at its median
         and divides it by its interquartile range, "std" by its standard deviation, "rank" takes

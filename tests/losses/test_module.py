@@ -344,3 +344,8 @@ def test_normality_of_a_single_point():
     squares = float(((W.sum(1) / 2) ** 2).sum())
     assert squares == pytest.approx(found.S2, rel=1e-6)
     assert found.bound > ce.normality(W, 6, 6).bound > 0
+
+
+def test_maps_by_name_are_for_tests():
+    with pytest.raises(ValueError, match="transform='whiten' has no gradient: give a torch module"):
+        ce.TwoSampleLoss(ce.NearestNeighbours(1, 1.0), transform="whiten")

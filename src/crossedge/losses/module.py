@@ -103,6 +103,11 @@ class TwoSampleLoss(torch.nn.Module):
             check_norm(distance, "p >= 1 for l_p, or a callable")
         self.distance, self.transform = distance, transform
         check_transform(transform)
+        if isinstance(transform, str):
+            raise ValueError(
+                f"transform={transform!r} has no gradient: give a torch module or a function of "
+                "tensors, or transform the data beforehand"
+            )
 
     def extra_repr(self) -> str:
         """Return the settings, for the representation of the module."""
