@@ -11,7 +11,14 @@ import torch
 import crossedge as ce
 from crossedge.adaptive import MOST_DENSE_POINTS
 from crossedge.data.distances import matrix_distances, point_distances
-from crossedge.parts import VIEWS, Views, default_parts, sparse_parts
+from crossedge.parts import (
+    COMPONENTS,
+    RANK_COMPONENTS,
+    VIEWS,
+    Views,
+    default_parts,
+    sparse_parts,
+)
 from crossedge.runtime import threads
 
 
@@ -174,10 +181,26 @@ def test_temperatures_are_no_rounding_errors():
 def test_many_points_need_no_matrix():
     points = np.random.default_rng(0).normal(size=(MOST_DENSE_POINTS + 200, 2))
     parts = sparse_parts(Views(point_distances(points, 2.0), dense=False), ["weighted", "fisher"])
-    assert {part.view for part in parts} == {"", *VIEWS}
+    assert {part.view for part in parts} == {"", *VIEWS} - {COMPONENTS, RANK_COMPONENTS}
     found = ce.two_sample(points[:1600], points[1600:] * 1.2, n_resamples=99, rng=0)
     assert found.pvalue == 0.01
     assert "256-nearest neighbours" in [member.weights.name for member in found.members]
+
+
+def test_many_points_in_many_columns_are_seen_by_their_moments():
+    """Landmarks would be too few to span the columns, and products of all columns too many."""
+    points = np.random.default_rng(0).normal(size=(MOST_DENSE_POINTS + 1, 400))
+    views = Views(point_distances(points, 2.0), dense=False)
+    parts = sparse_parts(views, ["weighted", "fisher"])
+    assert {part.view for part in parts if part.weights == ce.LinearKernel()} == {
+        "",
+        *VIEWS,
+    } - {COMPONENTS, RANK_COMPONENTS}
+    assert {part.view for part in parts if part.weights == ce.QuadraticKernel()} == {
+        COMPONENTS,
+        RANK_COMPONENTS,
+    }
+    assert not any(isinstance(part.weights, ce.EnergyKernel) for part in parts)
 
 
 @pytest.mark.parametrize("far", [1e5, 3e7, 6e7, 1e8, 1e12])

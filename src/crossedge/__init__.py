@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from crossedge.weights import InverseMultiquadricKernel as InverseMultiquadricKernel
     from crossedge.weights import KernelWeights as KernelWeights
     from crossedge.weights import LaplaceKernel as LaplaceKernel
+    from crossedge.weights import LinearKernel as LinearKernel
     from crossedge.weights import NearestNeighbours as NearestNeighbours
     from crossedge.weights import QuadraticKernel as QuadraticKernel
     from crossedge.weights import SpanningTree as SpanningTree
@@ -72,6 +73,7 @@ _HOMES = {
     "KSampleResult": "crossedge.k_samples",
     "KernelWeights": "crossedge.weights",
     "LaplaceKernel": "crossedge.weights",
+    "LinearKernel": "crossedge.weights",
     "LearnedMap": "crossedge.maps",
     "Monitor": "crossedge.monitoring",
     "MonitorState": "crossedge.monitoring",

@@ -13,6 +13,7 @@ A view is a map of the pooled points that is learned from them alone, so the p-v
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -27,12 +28,18 @@ from crossedge.data.distances import (
     matrix_distances,
     point_distances,
 )
-from crossedge.data.representations import ranks, squares, whitened
+from crossedge.data.representations import principal, ranks, squares, whitened
 from crossedge.numerics.tolerances import TIE
 from crossedge.runtime.threads import in_threads
 from crossedge.runtime.types import Floats
 from crossedge.statistics import Statistic, statistic_named
-from crossedge.weights import EnergyKernel, NearestNeighbours, QuadraticKernel, Weights
+from crossedge.weights import (
+    EnergyKernel,
+    LinearKernel,
+    NearestNeighbours,
+    QuadraticKernel,
+    Weights,
+)
 from crossedge.weights.thinned_neighbours import ThinnedNeighbours
 
 DEFAULT_STATISTICS = ("weighted", "fisher")
@@ -42,10 +49,12 @@ LANDMARKS, FEW_COLUMNS = 128, 32
 MANY_POINTS = 1000  # from here on, landmarks save time
 MANY_LANDMARKS, LEAST_LANDMARKS = 512, 32  # in more columns, and for very many points
 MOST_FEATURES = 8 * 10**6  # of all points, in a part of a view: labellings take time like that
+MOST_LINEAR = 32 * 10**6  # of these in a part that needs no distances
 MANY_COORDINATES = 12  # beyond, finding neighbours takes time like n^2
 MOST_WIDE_POINTS = 50_000  # whose neighbours are found then, in seconds
 SIZE_RATIO = 4  # the ratio of one size of neighbourhood to the next
 OF_VIEW = 16  # the size of the neighbourhoods of whitened points
+COMPONENTS, RANK_COMPONENTS = "principal components", "principal components of ranks"
 BLOCK_ROWS = 128  # rows of a matrix in a block, the unit of work of a thread
 WHITENED, RANKS, SQUARED_RANKS = "whitened", "ranks", "squared ranks"
 # Prior weights of all parts of a kind. They were chosen on simulated alternatives, low and high
@@ -75,6 +84,8 @@ VIEWS: dict[str, Callable[[Floats], Floats]] = {
     WHITENED: whitened,
     RANKS: ranks,
     SQUARED_RANKS: lambda points: squares(ranks(points)),
+    COMPONENTS: lambda points: principal(points, components(len(points))),
+    RANK_COMPONENTS: lambda points: principal(ranks(points), components(len(points))),
 }
 
 
@@ -140,7 +151,9 @@ def sparse_parts(views: Views, names: Sequence[str]) -> list[Part]:
     - Local parts: classical graphs of 4, 16, 64, ... nearest neighbours. The larger ones see what
       is spread over many points, as a change of scale is, and the smaller ones what is local. In
       many dimensions, where no search is faster than n^2, they have at most 50,000 points.
-    - Global parts: the energy kernel by landmarks.
+    - Global parts: the energy kernel by landmarks. In so many columns that these are too few to
+      span them, the linear kernel, to which it is close on shifts.
+    - Second moments: of so many principal components as there is time for.
     """
     total = views.distances("").n
     n = min(total, MOST_WIDE_POINTS) if views.columns > MANY_COORDINATES else total
@@ -152,10 +165,12 @@ def sparse_parts(views: Views, names: Sequence[str]) -> list[Part]:
     parts = all_parts(graphs, names, LOCAL)
     most = LANDMARKS if views.columns <= FEW_COLUMNS else MANY_LANDMARKS
     rank = max(min(MOST_FEATURES // total, most), LEAST_LANDMARKS)
-    parts += all_parts([EnergyKernel(rank=max(rank, LANDMARKS))], names[:1], GLOBAL)
-    energy = EnergyKernel(rank=rank)
+    linear = rank < 2 * views.columns and total * views.columns <= MOST_LINEAR
+    whole: Weights = LinearKernel() if linear else EnergyKernel(rank=max(rank, LANDMARKS))
+    parts += all_parts([whole], names[:1], GLOBAL)
+    of_view: Weights = LinearKernel() if linear else EnergyKernel(rank=rank)
     for view, prior in _views_of(views):
-        parts += all_parts([energy], names[:1], prior, view)
+        parts += all_parts([of_view], names[:1], prior, view)
     return parts + _quadratic_parts(views, names)
 
 
@@ -169,13 +184,18 @@ def _views_of(views: Views) -> list[tuple[str, float]]:
 
 def _quadratic_parts(views: Views, names: Sequence[str]) -> list[Part]:
     """Return the parts on second moments; in one column squared ranks see the same."""
-    products = views.columns * (views.columns + 1) // 2
-    few = views.dense or views.distances("").n * products <= MOST_FEATURES
-    if views.columns < 2 or not few:
+    if views.columns < 2:
         return []
+    few = views.dense or views.columns <= components(views.distances("").n)
     kernel = [QuadraticKernel()]
-    parts = all_parts(kernel, names, QUADRATIC)
-    return parts + all_parts(kernel, names[-1:], QUADRATIC / 4, RANKS)
+    parts = all_parts(kernel, names, QUADRATIC, "" if few else COMPONENTS)
+    of_ranks = RANKS if few else RANK_COMPONENTS
+    return parts + all_parts(kernel, names[-1:], QUADRATIC / 4, of_ranks)
+
+
+def components(n: int) -> int:
+    """Return the number of principal components whose second moments there is time for."""
+    return max(int(math.sqrt(2 * MOST_FEATURES / n)), 2)
 
 
 def _smoothed(distances: Distances, sizes: list[int]) -> tuple[list[Weights], list[Weights]]:

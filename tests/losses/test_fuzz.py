@@ -17,6 +17,7 @@ WEIGHTS = [
     ce.GaussianKernel(),
     ce.GaussianKernel(1.0),
     ce.LaplaceKernel((0.5, 5.0)),
+    ce.LinearKernel(),
     ce.QuadraticKernel(),
     ce.InverseMultiquadricKernel(2.0),
     ce.EnergyKernel(),

@@ -20,6 +20,7 @@ KERNELS = [
     ce.LaplaceKernel(1.5),
     ce.InverseMultiquadricKernel("median"),
     ce.EnergyKernel(),
+    ce.LinearKernel(),
     ce.QuadraticKernel(),
 ]
 
@@ -45,10 +46,10 @@ def kernel_of(weights, distances):
     median = np.median(distances[np.triu_indices(len(distances), 1)])
     if isinstance(weights, ce.EnergyKernel):
         return -distances
-    if isinstance(weights, ce.QuadraticKernel):  # by the points of classical scaling
+    if isinstance(weights, ce.LinearKernel | ce.QuadraticKernel):  # by classical scaling
         n = len(distances)
         centre = np.eye(n) - 1 / n
-        return (centre @ distances**2 @ centre / 2) ** 2
+        return (centre @ distances**2 @ centre / -2) ** weights.order
     h = weights.bandwidth
     values = [median] if h == "median" else np.atleast_1d(h)
     profile = {

@@ -19,6 +19,7 @@ from crossedge.runtime.types import Floats
 
 Transform = str | Callable[[Any], Any]  # a name, or (n, d) points -> (n, e) points
 RIDGE = 0.1  # of whitened points, in units of the mean eigenvalue
+ITERATIONS = 4  # of the subspaces of principal components
 CONSTANT = 1e-13  # a column that varies by less, relative to its largest entry, is constant
 
 
@@ -131,6 +132,25 @@ def whitened(points: Floats) -> Floats:
         found = columns @ (vectors / np.sqrt(values + RIDGE))
     else:
         found = vectors * np.sqrt(n * values / (values + RIDGE))
+    return found
+
+
+def principal(points: Floats, count: int) -> Floats:
+    """Return the points in their `count` largest principal components, by subspace iteration.
+
+    They are found to some percent, from a fixed start: any directions serve a test that were chosen
+    by the pooled points alone.
+    """
+    d = points.shape[1]
+    if count >= d:
+        return points
+    centred = points - points.mean(0)
+    largest = np.abs(centred).max()
+    centred /= largest or 1.0
+    directions = np.random.default_rng(0).normal(size=(d, count))
+    for _ in range(ITERATIONS):
+        directions = np.linalg.qr(centred.T @ (centred @ directions))[0]
+    found: Floats = centred @ directions
     return found
 
 

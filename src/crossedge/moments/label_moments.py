@@ -263,7 +263,7 @@ class LabelMoments:
 
     def rounding(self, form: Form) -> float:
         """Return the tolerance within which two values of a form count as equal."""
-        noise = 2e-14 * abs(float(self.total)) * (abs(form.a) + abs(form.b))
+        noise = ROUNDING_NOISE * EPSILON * abs(float(self.total)) * (abs(form.a) + abs(form.b))
         return max(1e-8 * float(self.std(form)), noise)
 
     def score_rounding(self) -> float:

@@ -12,8 +12,9 @@ from crossedge.weights.kernels import InverseMultiquadricKernel as InverseMultiq
 from crossedge.weights.kernels import KernelWeights as KernelWeights
 from crossedge.weights.kernels import LaplaceKernel as LaplaceKernel
 from crossedge.weights.low_rank import LowRankWeights as LowRankWeights
+from crossedge.weights.moment_kernels import LinearKernel as LinearKernel
+from crossedge.weights.moment_kernels import QuadraticKernel as QuadraticKernel
 from crossedge.weights.nearest_neighbours import NearestNeighbours as NearestNeighbours
-from crossedge.weights.quadratic import QuadraticKernel as QuadraticKernel
 from crossedge.weights.sampling import sample_edges as sample_edges
 from crossedge.weights.spanning_tree import SpanningTree as SpanningTree
 from crossedge.weights.streamed import StreamedWeights as StreamedWeights

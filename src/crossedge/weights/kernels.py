@@ -41,7 +41,8 @@ class KernelWeights(Weights):
 
     See Also
     --------
-    GaussianKernel, LaplaceKernel, InverseMultiquadricKernel, EnergyKernel, QuadraticKernel :
+    GaussianKernel, LaplaceKernel, InverseMultiquadricKernel, EnergyKernel, LinearKernel,
+    QuadraticKernel :
         The kernels.
     """
 

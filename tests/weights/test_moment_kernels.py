@@ -1,12 +1,12 @@
-"""The quadratic kernel: second moments."""
+"""The kernels of moments."""
 
 import numpy as np
 import pytest
 
 import crossedge as ce
 from crossedge.data.distances import matrix_distances, point_distances
+from crossedge.data.representations import principal
 from crossedge.weights import DenseWeights, LowRankWeights
-from crossedge.weights.quadratic import products_of_columns
 
 
 def test_it_estimates_the_distance_of_covariance_matrices():
@@ -47,9 +47,32 @@ def test_many_points_in_few_columns_need_no_matrix():
     np.testing.assert_allclose(by_matrix.matrix * by_matrix.unit, expected, rtol=1e-6, atol=1e-6)
 
 
+def test_the_linear_kernel_estimates_the_distance_of_means():
+    rng = np.random.default_rng(5)
+    found = [
+        ce.two_sample(
+            rng.normal(size=(40, 4)),
+            rng.normal([2.0, 0, 0, 1], size=(60, 4)),
+            ce.LinearKernel(),
+            null="normal",
+        ).statistic
+        for _ in range(200)
+    ]
+    assert np.mean(found) == pytest.approx(5.0, abs=4 * np.std(found) / 200**0.5)
+
+
+def test_principal_components_keep_what_varies_most():
+    rng = np.random.default_rng(6)
+    points = rng.normal(size=(300, 60)) * np.where(np.arange(60) < 3, 10.0, 1.0) + 7
+    kept = principal(points, 3)
+    exact = np.linalg.svd(points - points.mean(0), full_matrices=False)[1][:3]
+    scale = np.abs(points - points.mean(0)).max()
+    np.testing.assert_allclose(np.linalg.norm(kept) * scale, np.linalg.norm(exact), rtol=1e-3)
+
+
 def test_features_are_products():
     points = np.random.default_rng(3).normal(size=(9, 4))
-    features = products_of_columns(points)
+    features = ce.QuadraticKernel.features(points)
     np.testing.assert_allclose(features @ features.T, (points @ points.T) ** 2)
 
 
