@@ -176,3 +176,23 @@ while True:
     _, errors = process.communicate(timeout=60)
     assert b"KeyboardInterrupt" in errors
     assert process.returncode in (-2, 130)  # by the signal, not by a crash
+
+
+def test_a_call_waits_for_an_import_that_was_abandoned(tmp_path):
+    """Two threads that import parts of a package with cycles at once would break it."""
+    (tmp_path / "imported_slowly.py").write_text("import time\ntime.sleep(1.5)\nwhole = True\n")
+    code = """
+import os, signal, sys, threading
+from crossedge.runtime.interrupts import run_interruptibly
+def load():
+    import imported_slowly
+threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    run_interruptibly(load)
+except KeyboardInterrupt:
+    print(run_interruptibly(lambda: hasattr(sys.modules["imported_slowly"], "whole")))
+"""
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, cwd=tmp_path
+    )
+    assert found.stdout == "True\n", found.stderr

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable
 from contextvars import copy_context
 from functools import wraps
@@ -21,6 +22,8 @@ Answer = TypeVar("Answer")
 
 PATIENCE = 0.5  # seconds between two looks for signals, where waiting for a lock ignores these
 GRACE = 0.5  # seconds to wait for abandoned work to reach a checkpoint
+IMPORT_WAIT = 0.02  # seconds between two looks at an import that goes on
+IMPORT_SYSTEM = "<frozen importlib._bootstrap>"  # the file of its frames
 
 
 class Abandoned(BaseException):
@@ -51,6 +54,7 @@ def run_interruptibly(work: Callable[[], Answer]) -> Answer:
 
 def run_in_thread(work: Callable[[], Answer]) -> Answer:
     """Run the work in a thread of its own, wait for it, and return its answer."""
+    _wait_for_imports()
     call = _Call(work)
     try:
         call.thread.start()
@@ -60,6 +64,7 @@ def run_in_thread(work: Callable[[], Answer]) -> Answer:
         call.abandoned = True
         if call.thread.is_alive():
             call.thread.join(GRACE)
+            _abandoned.append(call.thread)
         raise
     answer: Answer = call.answer()
     return answer
@@ -72,6 +77,24 @@ def checkpoint() -> None:
         raise Abandoned
 
 
+def _wait_for_imports() -> None:
+    """Wait until no abandoned work is importing modules.
+
+    Two threads that import parts of one package at once may find it half imported.
+    """
+    _abandoned[:] = [thread for thread in _abandoned if thread.is_alive()]
+    while any(_is_importing(thread) for thread in _abandoned):
+        time.sleep(IMPORT_WAIT)
+
+
+def _is_importing(thread: threading.Thread) -> bool:
+    frame = sys._current_frames().get(thread.ident or 0)
+    while frame is not None and frame.f_code.co_filename != IMPORT_SYSTEM:
+        frame = frame.f_back
+    return frame is not None
+
+
+_abandoned: list[threading.Thread] = []
 _here = threading.local()
 
 
