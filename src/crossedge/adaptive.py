@@ -29,6 +29,7 @@ from crossedge.null.labellings import (
     visit,
 )
 from crossedge.null.permutation import labellings_in_words
+from crossedge.null.stopping import rule_of
 from crossedge.parts import DEFAULT_STATISTICS, Part, Views, all_parts, default_parts, sparse_parts
 from crossedge.result import Member, TwoSampleResult
 from crossedge.runtime.randomness import Rng
@@ -105,12 +106,9 @@ def adaptive_test(
     distances: Distances,
     n_resamples: int,
     rng: Rng,
-    early_stopping: int | None = None,
+    early_stopping: float | None = None,
 ) -> TwoSampleResult:
-    """Run the adaptive test, with weights chosen by the pooled sample if none are given.
-
-    With `early_stopping`, end at so many labellings that have as much evidence as the samples.
-    """
+    """Run the adaptive test, with weights chosen by the pooled sample if none are given."""
     names = DEFAULT_STATISTICS if statistic is None else (statistic.name,)
     parts, views = parts_of(weights, names, distances)
     labellings = Labellings(distances.n, samples.n_x, n_resamples, rng, samples.design)
@@ -125,7 +123,7 @@ def adaptive_test(
         extreme: Bools = values >= rounds[0].whole[0] - rounds[0].tolerance
         return extreme
 
-    null = visit(labellings, score, is_extreme, early_stopping)
+    null = visit(labellings, score, is_extreme, rule_of(early_stopping))
     seen = np.concatenate([rounds[0].parts, *(found.parts[:, 1:] for found in rounds[1:])], axis=1)
     found = rounds[0]._replace(parts=seen[:, : 1 + len(null.values)])
     members = members_of(parts, found, labellings)
@@ -171,7 +169,7 @@ def parts_of(
 
 def rank_of(values: Floats, labellings: Labellings, tolerance: float) -> float:
     """Return the p-value of the first of these values, by those of the labellings."""
-    return PermutationNull(values[1:], labellings.exact, False).pvalue(values[0], 1, tolerance)
+    return PermutationNull(values[1:], labellings.exact).pvalue(values[0], 1, tolerance)
 
 
 def members_of(

@@ -43,7 +43,7 @@ def two_sample(
     scale: str | None = None,
     blocks: Blocks | None = None,
     rng: Rng = None,
-    early_stopping: SupportsIndex | None = None,
+    early_stopping: SupportsIndex | float | None = None,
     max_points: SupportsIndex | None = None,
 ) -> TwoSampleResult:
     """Test whether two samples come from the same distribution.
@@ -108,10 +108,12 @@ def two_sample(
         exchangeable rows only.
     rng : int, numpy Generator or torch Generator, optional
         The source of randomness. The same source gives the same answer on any number of threads.
-    early_stopping : int, optional
+    early_stopping : int or float, optional
         Stop at this number of labellings that are at least as extreme as the samples. The p-value
         is then the fraction of extreme labellings [1]_, which is valid and takes little time where
-        it is large. Only for random labellings.
+        it is large. Or a level, such as 0.05: stop as soon as it is known whether the p-value is
+        below it, often after some fifty labellings. The p-value is then that of a bet [2]_, which
+        is valid wherever it stops, and hardly below the level. Only for random labellings.
     max_points : int, optional
         Take at most so many points, random ones of both samples in the same proportion, drawn by
         `rng`. The result has the numbers of points that were taken.
@@ -148,6 +150,7 @@ def two_sample(
     References
     ----------
     .. [1] J. Besag and P. Clifford, "Sequential Monte Carlo p-values", Biometrika, 1991.
+    .. [2] L. Fischer and A. Ramdas, "Sequential permutation testing by betting", 2024.
 
     Examples
     --------
@@ -201,7 +204,7 @@ def two_sample(
         chosen = statistic_named(statistic or weights.default_statistic)
         law = null_named(null, chosen)
         if isinstance(law, Permutation) and not isinstance(null, Permutation):
-            stop = None if early_stopping is None else count_of(early_stopping, "early_stopping")
+            stop = stop_of(early_stopping)
             law = Permutation(count_of(n_resamples, "n_resamples"), rng, stop)
         return run_usual(lambda: cluster_test(x, y, weights, chosen, law, distance))
 
@@ -241,7 +244,7 @@ def checked_test(
     statistic: str | None = None,
     null: str | Law = "permutation",
     n_resamples: SupportsIndex = 9999,
-    early_stopping: SupportsIndex | None = None,
+    early_stopping: SupportsIndex | float | None = None,
     brief: bool = False,
 ) -> CheckedTest:
     """Check the choices of `two_sample` once, and return a test that is ready for any samples.
@@ -279,7 +282,7 @@ def checked_test(
         return rng if given is None else given
 
     resamples = count_of(n_resamples, "n_resamples")
-    stop = None if early_stopping is None else count_of(early_stopping, "early_stopping")
+    stop = stop_of(early_stopping)
     if stop is not None and not isinstance(law, Permutation):
         raise ValueError(
             f"early_stopping does not go with null={null!r}, which does not stop at any labelling: "
@@ -315,6 +318,18 @@ def check_list(weights: Sequence[Weights]) -> list[Weights]:
         if each in several[:place]:
             raise ValueError(f"weights has {each!r} twice: once is enough")
     return several
+
+
+def stop_of(value: SupportsIndex | float | None) -> float | None:
+    """Return when to stop, as a number of labellings or a level, or raise if it is neither."""
+    if not isinstance(value, float):
+        return None if value is None else count_of(value, "early_stopping")
+    if not 0 < value < 1:
+        raise ValueError(
+            f"early_stopping={value} is no level: give one between 0 and 1, or a number of "
+            "labellings"
+        )
+    return float(value)
 
 
 def count_of(value: SupportsIndex, name: str) -> int:

@@ -11,6 +11,7 @@ from brute_force import all_labellings, cross_counts
 from crossedge.moments import LabelMoments
 from crossedge.null import labellings
 from crossedge.null.labellings import Labellings, observe, permute, relabel
+from crossedge.null.stopping import AtCount
 from crossedge.statistics import STATISTICS
 from crossedge.statistics.mean_discrepancies import mmd_deviation
 from crossedge.weights import DenseWeights
@@ -136,7 +137,7 @@ def test_stopping_early_with_all_labellings_changes_nothing():
     moments = LabelMoments(graph, 4, 4)
     cross = STATISTICS["cross"]
     everything = permute(graph, cross, moments, 1000, 0)
-    stopped = permute(graph, cross, moments, 1000, 0, (1, -1e9))
+    stopped = permute(graph, cross, moments, 1000, 0, AtCount(1), -1e9)
     assert everything.exact
     assert stopped.exact
     np.testing.assert_array_equal(stopped.values, everything.values)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from crossedge.data.designs import Design
 from crossedge.data.samples import Samples
 from crossedge.moments import BlockMoments, LabelMoments, evened
+from crossedge.null.stopping import VISIT_ALL, Rule
 from crossedge.numerics.labellings import blocked
 from crossedge.numerics.labellings.dense import half_squares
 from crossedge.numerics.labellings.draws import LANES, draw_labels, list_labels, packed, unpacked
@@ -53,19 +54,17 @@ class PermutationNull:
 
     values: Floats  # (labellings,)
     exact: bool  # whether these are all labellings
-    stopped: bool  # whether early stopping cut the labellings short
+    stopped: bool = False  # whether early stopping cut the labellings short
+    rule: Rule = VISIT_ALL  # of early stopping
 
     def pvalue(self, observed: float, sign: int, tolerance: float) -> float:
-        """Return (1 + b) / (1 + B) for B random labellings, or b / B if they are all labellings.
+        """Return the p-value of the rule, or b / B if these are all B labellings.
 
         b counts the values at least as extreme as the observed one, up to the tolerance. All
-        labellings include the observed one. If the labellings were stopped at the b-th extreme
-        value, the p-value is b / B (Besag and Clifford, 1991).
+        labellings include the observed one.
         """
-        extreme = int((~(sign * self.values < sign * observed - tolerance)).sum())  # NaN counts
-        if self.exact or self.stopped:
-            return extreme / len(self.values)
-        return (1 + extreme) / (1 + len(self.values))
+        extreme = ~(sign * self.values < sign * observed - tolerance)  # NaN counts
+        return float(extreme.mean()) if self.exact else self.rule.pvalue(extreme)
 
 
 class Labellings:
@@ -173,22 +172,21 @@ def permute(
     moments: LabelMoments,
     n_resamples: int,
     rng: Rng,
-    stop: tuple[int, float] | None = None,
+    rule: Rule = VISIT_ALL,
+    limit: float = 0.0,
 ) -> PermutationNull:
-    """Return the statistic on relabelled samples.
+    """Return the statistic on relabelled samples, up to where the rule stops.
 
-    With `stop` = (count, limit), end at the count-th extreme value: one that, times the sign of the
-    statistic, is at least the limit.
+    A value is extreme if, times the sign of the statistic, it is at least the limit.
     """
     labellings = Labellings(weights.n, moments.n_x, n_resamples, rng, moments.design)
-    count, limit = stop or (None, 0.0)
     return visit(
         labellings,
         lambda blocks: statistic.of(
             relabel(weights, labellings, blocks, statistic.studentized), moments
         ),
         lambda values: statistic.sign * values >= limit,
-        count,
+        rule,
     )
 
 
@@ -196,29 +194,23 @@ def visit(
     labellings: Labellings,
     score: Callable[[range], Floats],
     is_extreme: Callable[[Floats], Bools],
-    stop: int | None,
+    rule: Rule,
 ) -> PermutationNull:
-    """Return the scores of labellings, by blocks: of all, or up to so many extreme ones."""
-    parts: list[Floats] = []
-    first, extreme, stopped = 0, 0, False
-    while first < labellings.blocks:
-        # check after the first block, and then whenever the number of blocks has doubled
-        last = min(2 * first or 1, first + BLOCKS_AT_ONCE) if stop else labellings.blocks
-        blocks = range(first, min(last, labellings.blocks))
-        left = labellings.count - first * labellings.lanes
-        first = blocks.stop
-        values = score(blocks)[:left]
-        parts.append(values)
-        if stop and not labellings.exact:
-            places = np.flatnonzero(is_extreme(values))
-            if extreme + len(places) >= stop:
-                parts[-1] = values[: places[stop - extreme - 1] + 1]
-                stopped = True
-                break
-            extreme += len(places)
-    together = np.concatenate(parts)
-    together.setflags(write=False)
-    return PermutationNull(together, labellings.exact, stopped)
+    """Return the scores of labellings, by blocks: of all, or up to where the rule stops."""
+    if labellings.exact or rule is VISIT_ALL:
+        values = score(range(labellings.blocks))[: labellings.count]
+        values.setflags(write=False)
+        return PermutationNull(values, labellings.exact)
+    values, first, end = np.empty(0), 0, None
+    while end is None and first < labellings.blocks:
+        # look after the first block, and then whenever the number of blocks has doubled
+        last = min(2 * first or 1, first + BLOCKS_AT_ONCE, labellings.blocks)
+        found = score(range(first, last))[: labellings.count - first * labellings.lanes]
+        values, first = np.append(values, found), last
+        end = rule.end(is_extreme(values))
+    values = values[:end]
+    values.setflags(write=False)
+    return PermutationNull(values, False, end is not None, rule)
 
 
 def moments_of(weights: PairWeights, samples: Samples, *, nearly: bool = False) -> LabelMoments:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from crossedge.null.labellings import permute
 from crossedge.null.problem import Answer, Problem
+from crossedge.null.stopping import rule_of
 from crossedge.runtime.randomness import Rng
 
 
@@ -24,9 +25,11 @@ class Permutation:
         The number of random labellings B.
     rng : int, numpy Generator or torch Generator, optional
         The source of randomness.
-    early_stopping : int, optional
+    early_stopping : int or float, optional
         Stop at this number of labellings that are at least as extreme as the samples. The p-value
-        is then the fraction of extreme labellings [1]_.
+        is then the fraction of extreme labellings [1]_. Or a level, such as 0.05: stop as soon as
+        it is known whether the p-value is below it, often after some fifty labellings. The p-value
+        is then that of a bet [2]_, which is valid wherever it stops, and hardly below the level.
 
     See Also
     --------
@@ -40,6 +43,7 @@ class Permutation:
     References
     ----------
     .. [1] J. Besag and P. Clifford, "Sequential Monte Carlo p-values", Biometrika, 1991.
+    .. [2] L. Fischer and A. Ramdas, "Sequential permutation testing by betting", 2024.
 
     Examples
     --------
@@ -52,7 +56,7 @@ class Permutation:
 
     n_resamples: int = 9999
     rng: Rng = None
-    early_stopping: int | None = None
+    early_stopping: float | None = None
 
     name = "permutation"
 
@@ -64,9 +68,9 @@ class Permutation:
         """Return the logarithm of the permutation p-value, with the values on labellings."""
         statistic, observed, tolerance = problem.statistic, problem.observed, problem.tolerance
         limit = statistic.sign * observed - tolerance
-        stop = None if self.early_stopping is None else (self.early_stopping, limit)
+        rule = rule_of(self.early_stopping)
         drawn = permute(
-            problem.weights, statistic, problem.moments, self.n_resamples, self.rng, stop
+            problem.weights, statistic, problem.moments, self.n_resamples, self.rng, rule, limit
         )
         p = drawn.pvalue(observed, statistic.sign, tolerance)
         method = labellings_in_words(len(drawn.values), drawn.exact, drawn.stopped)
