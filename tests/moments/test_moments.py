@@ -11,7 +11,7 @@ import crossedge as ce
 from brute_force import all_labellings, cross_counts
 from crossedge.data.distances import point_distances
 from crossedge.moments import Form, LabelMoments
-from crossedge.moments.edges import second_sums_of_edges, third_sums_of_edges
+from crossedge.moments.edges import EdgeSums
 from crossedge.null.labellings import permute
 from crossedge.statistics import STATISTICS
 from crossedge.weights import DenseWeights
@@ -75,8 +75,8 @@ def test_sums_are_those_of_the_matrix_without_row_effects():
     effect = degree / 28  # the row sums are 0 without it
     W -= (1 - np.eye(30)) * (effect + effect[:, None])
     np.testing.assert_allclose(W.sum(0), 0, atol=1e-12)
-    second, third = second_sums_of_edges(graph), third_sums_of_edges(graph)
-    found = {**second._asdict(), **third._asdict()}
+    sums = EdgeSums(graph)
+    found = {**sums.second()._asdict(), **sums.third()._asdict()}
     expected = {
         "total": graph.total,
         "squares": (W**2).sum() / 2,

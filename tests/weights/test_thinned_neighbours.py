@@ -1,11 +1,13 @@
 """Neighbours among some of the points: the graph of these points, whatever the order."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import crossedge as ce
 from crossedge.data.distances import point_distances
-from crossedge.moments.edges import closed_triangles
+from crossedge.moments.edges import closed_triangles, sampled_walks
 from crossedge.null.labellings import Labellings, relabel
 from crossedge.parts import Views, sparse_parts
 from crossedge.weights import LowRankWeights, NearestNeighbours
@@ -28,7 +30,10 @@ def test_estimated_triangles_are_about_right():
     points = np.repeat(np.random.default_rng(0).normal(size=(400, 3)), 2, axis=0)
     graph = ThinnedNeighbours(8, among=250).pairs(point_distances(points, 2.0))
     exact = np.trace(np.linalg.matrix_power(graph.dense(), 3))
-    assert closed_triangles(graph, nearly=True) == pytest.approx(exact, rel=0.2)
+    row2 = graph.row_sums(graph.weight**2)
+    assert closed_triangles(graph, row2) == pytest.approx(exact)
+    assert closed_triangles(graph, row2, nearly=True) == pytest.approx(exact, rel=0.02)
+    assert sampled_walks(replace(graph, weight=0 * graph.weight)) == 0
 
 
 def test_copies_count_once():

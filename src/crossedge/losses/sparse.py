@@ -15,7 +15,7 @@ from crossedge.data.distances import Distances, matrix_distances, point_distance
 from crossedge.losses.settings import Settings
 from crossedge.losses.slopes import Slopes, closed_form, has_closed_form
 from crossedge.losses.taped import loss_by_tape
-from crossedge.moments.edges import second_sums_of_edges
+from crossedge.moments.edges import EdgeSums
 from crossedge.numerics.pairs.sums import PairSums, row_effects
 from crossedge.runtime.types import Bools, Floats
 from crossedge.weights import EdgeList, GraphWeights
@@ -91,7 +91,7 @@ def _loss_of_pairs(
 
 def _sums(graph: EdgeList, in_x: Bools) -> PairSums:
     """Return the sums of W that a loss needs."""
-    second = second_sums_of_edges(graph)
+    second = EdgeSums(graph).second()
     centred, effect = row_effects(graph.degree)
     both = in_x[graph.i] & in_x[graph.j]
     neither = ~(in_x[graph.i] | in_x[graph.j])

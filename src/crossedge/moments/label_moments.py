@@ -24,7 +24,7 @@ from crossedge.moments.centred import (
     second_sums,
     third_sums,
 )
-from crossedge.moments.edges import second_sums_of_edges, third_sums_of_edges
+from crossedge.moments.edges import EdgeSums
 from crossedge.moments.fourth import fourth_moment
 from crossedge.moments.label_products import mean_label_product
 from crossedge.moments.low_rank import LowRankSums
@@ -86,6 +86,10 @@ class LabelMoments:
         return Centred(*without_row_effects(self.weights.dense()))
 
     @cached_property
+    def _edges(self) -> EdgeSums:
+        return EdgeSums(cast(EdgeList, self.weights))
+
+    @cached_property
     def _low_rank(self) -> LowRankSums:
         return LowRankSums(cast(LowRankWeights, self.weights))
 
@@ -96,7 +100,7 @@ class LabelMoments:
     @cached_property
     def _second(self) -> SecondSums:
         if isinstance(self.weights, EdgeList):
-            return second_sums_of_edges(self.weights)
+            return self._edges.second()
         if isinstance(self.weights, LowRankWeights):
             return self._low_rank.second()
         if isinstance(self.weights, StreamedWeights):
@@ -108,7 +112,7 @@ class LabelMoments:
         if self._third_sums is not None:
             return self._third_sums()
         if isinstance(self.weights, EdgeList):
-            return third_sums_of_edges(self.weights, nearly=self.nearly)
+            return self._edges.third(nearly=self.nearly)
         if isinstance(self.weights, LowRankWeights):
             return self._low_rank.third()
         if isinstance(self.weights, StreamedWeights):

@@ -20,7 +20,7 @@ class EdgeList:
     """
 
     atom: Ints  # (n,): the atom of each point
-    i: Ints  # (edges,): the ends of the edges, i <= j, each pair once
+    i: Ints  # (edges,): the ends of the edges, i <= j, each pair once, in the order of (i, j)
     j: Ints
     weight: Floats  # (edges,)
     left_out: float = 0.0  # a bound on the share of the weight that pairs without an edge have
@@ -31,7 +31,14 @@ class EdgeList:
     def from_pairs(cls, atom: Ints, i: Ints, j: Ints, weight: Floats) -> EdgeList:
         """Build the list from edges in any direction and order, adding weights of equal pairs."""
         low, high = np.minimum(i, j), np.maximum(i, j)
-        pair = low * (atom.max() + 1) + high
+        atoms = int(atom.max()) + 1
+        pair = low * atoms + high
+        if len(pair) and (weight == weight[0]).all():  # sorting pairs alone is much faster
+            pair.sort()
+            first = np.flatnonzero(np.diff(pair, prepend=-1))
+            total = weight[0] * np.diff(first, append=len(pair))
+            low, high = np.divmod(pair[first], atoms)
+            return cls(atom, low, high, total)
         order = np.argsort(pair, kind="stable")
         first = np.flatnonzero(np.diff(pair[order], prepend=-1))
         total = np.add.reduceat(weight[order], first) if len(order) else weight
@@ -54,17 +61,29 @@ class EdgeList:
 
     def row_sums(self, weight: Floats, factor: Floats | None = None) -> Floats:
         """Return the sum over v != u of weight[u, v] factor[v] for a point u of each atom."""
-        atoms = len(self.sizes)
-        factor = np.ones(atoms) if factor is None else factor
-        mass = self.sizes * factor
-        inside = self.i == self.j
-        i, j, between = self.i[~inside], self.j[~inside], weight[~inside]
+        atoms, own = len(self.sizes), self.inside
+        between = weight
+        if len(own):
+            between = weight.copy()
+            between[own] = 0.0
+        if factor is None and atoms == self.n:
+            to_i, to_j = between, between
+        else:
+            mass = self.sizes * 1.0 if factor is None else self.sizes * factor
+            to_i, to_j = between * mass[self.j], between * mass[self.i]
         sums = np.zeros(atoms)
-        sums += np.bincount(i, between * mass[j], atoms)
-        sums += np.bincount(j, between * mass[i], atoms)
-        own = self.i[inside]
-        sums[own] += weight[inside] * (mass[own] - factor[own])
+        sums += np.bincount(self.i, to_i, atoms)
+        sums += np.bincount(self.j, to_j, atoms)
+        if len(own):
+            a = self.i[own]
+            one = 1.0 if factor is None else factor[a]
+            sums[a] += weight[own] * (self.sizes[a] - 1) * one
         return sums
+
+    @cached_property
+    def inside(self) -> Ints:
+        """The places of the edges that stand for pairs of points inside an atom."""
+        return np.flatnonzero(self.i == self.j)
 
     @cached_property
     def total(self) -> float:
