@@ -66,7 +66,7 @@ def test_other_norms(p):
 
 def test_many_small_blocks():
     """More lists than one task joins, and blocks of one point."""
-    x, y = X[:20], Y[:13]
+    x, y = X[:9], Y[:8]
     found = ce.two_sample(*blocks(x, y, size=1), ce.NearestNeighbours(2), null="normal")
     compare(found, ce.two_sample(x, y, ce.NearestNeighbours(2), null="normal"))
 

@@ -55,7 +55,7 @@ def test_fewer_edges():
     np.testing.assert_allclose(factor.sum(), 10**6, rtol=1e-9)
 
 
-@pytest.mark.parametrize("n", [100, 2500])
+@pytest.mark.parametrize("n", [100, pytest.param(2500, marks=pytest.mark.slow)])
 def test_lists_of_edges(n):
     """The larger graph is drawn by estimated marginals."""
     points = np.random.default_rng(2).random((n, 2))

@@ -332,16 +332,15 @@ class TestTables:
             }
             frame = pd.DataFrame(cells)
             frame.to_json(tmp_path / f"{name}.json", orient="records")
-        for encoding in ("ascii", "utf-8"):
-            found = subprocess.run(
-                [*COMMAND, "test", "x.json", "y.json"],
-                env={**os.environ, "PYTHONIOENCODING": encoding},
-                capture_output=True,
-                timeout=60,
-            )
-            assert found.returncode == 0, found.stderr
-            assert b"\x1b" not in found.stdout + found.stderr
-            assert b"\n  two lines " in found.stdout
+        found = subprocess.run(
+            [*COMMAND, "test", "x.json", "y.json"],
+            env={**os.environ, "PYTHONIOENCODING": "ascii"},
+            capture_output=True,
+            timeout=60,
+        )
+        assert found.returncode == 0, found.stderr
+        assert b"\x1b" not in found.stdout + found.stderr
+        assert b"\n  two lines " in found.stdout
 
     def test_what_to_install(self, capsys, monkeypatch):
         monkeypatch.setitem(sys.modules, "pandas", None)

@@ -87,7 +87,9 @@ def test_a_batch_of_temperatures():
 
 class TestSecondDerivatives:
     @pytest.mark.parametrize("weights", TWICE, ids=repr)
-    @pytest.mark.parametrize("standardize", [True, False, "pearson3"])
+    @pytest.mark.parametrize(
+        "standardize", [True, False, pytest.param("pearson3", marks=pytest.mark.slow)]
+    )
     def test_they_are_right(self, weights, standardize):
         loss = ce.TwoSampleLoss(weights, standardize=standardize)
         x, y = points(5, 3).requires_grad_(), points(4, 3, seed=1).requires_grad_()
@@ -136,7 +138,7 @@ class TestSecondDerivatives:
         torch.testing.assert_close(torch.stack([second(one) for one in t]), expected)
         torch.testing.assert_close(torch.vmap(second)(t), expected)
 
-    @pytest.mark.parametrize("scale", [0.7, (0.5, 2.0)])
+    @pytest.mark.parametrize("scale", [0.7, pytest.param((0.5, 2.0), marks=pytest.mark.slow)])
     def test_of_a_batch_with_a_temperature_that_learns(self, scale):
         x, y = points(2, 1, 4, 2).requires_grad_(), points(3, 5, 2, seed=1).requires_grad_()
         scale = torch.tensor(scale, dtype=torch.float64, requires_grad=True)
@@ -242,6 +244,7 @@ for loss in losses:
     torch._dynamo.reset()
 print("compiled")
 """
+SOME_STATISTICS_COMPILED = EVERY_STATISTIC_COMPILED.replace("in losses:", "in losses[::6]:")
 SECOND_DERIVATIVES_COMPILED = """
 import torch
 import crossedge as ce
@@ -262,7 +265,8 @@ except RuntimeError as error:
     "program",
     [
         pytest.param(COMPILED, id="one graph", marks=pytest.mark.slow),
-        pytest.param(EVERY_STATISTIC_COMPILED, id="every statistic"),
+        pytest.param(SOME_STATISTICS_COMPILED, id="statistics"),
+        pytest.param(EVERY_STATISTIC_COMPILED, id="every statistic", marks=pytest.mark.slow),
         pytest.param(SECOND_DERIVATIVES_COMPILED, id="second derivatives", marks=pytest.mark.slow),
     ],
 )
@@ -404,7 +408,7 @@ print("done")
 @pytest.mark.parametrize(
     "program",
     [
-        pytest.param(GATHERED, id="gradient"),
+        pytest.param(GATHERED, id="gradient", marks=pytest.mark.slow),
         pytest.param(TWICE_GATHERED, id="second", marks=pytest.mark.slow),
         pytest.param(UNEQUAL, id="unequal", marks=pytest.mark.slow),
     ],

@@ -39,6 +39,7 @@ def test_max_where_one_point_decides(weights, n_x):
     assert found == pytest.approx(drawn, rel=0.03 + 3 / math.sqrt(100_000 * drawn))
 
 
+@pytest.mark.slow
 def test_max_of_a_count_in_steps_and_one_without():
     """Half a step is taken off where the observed value is one of the steps, and nowhere else."""
     rng = np.random.default_rng(1)

@@ -66,7 +66,9 @@ def log_few_runs(n_x, n_y, most):
     return np.logaddexp.reduce(terms) - log_choose(n_x + n_y, n_x)
 
 
-@pytest.mark.parametrize(("n", "n_x"), [(40, 20), (300, 60), (1000, 500)])
+@pytest.mark.parametrize(
+    ("n", "n_x"), [(40, 20), (300, 60), pytest.param(1000, 500, marks=pytest.mark.slow)]
+)
 def test_on_a_line_it_is_the_runs_test(n, n_x):
     """From the fewest runs, where log p is below -600, to twice the mean."""
     forest = forest_of(edge_list(n, [(v, v + 1) for v in range(n - 1)]))

@@ -78,7 +78,7 @@ def test_no_pvalue_is_below_that_of_a_single_labelling(weights, n_x, n_y):
 
 
 @pytest.mark.usefixtures("_few_chains")
-@pytest.mark.parametrize("temperature", [0.3, 1e-4])
+@pytest.mark.parametrize("temperature", [0.3, pytest.param(1e-4, marks=pytest.mark.slow)])
 def test_log_pvalues_fall_on_and_on(temperature):
     """Where labellings do not reach, a law with four moments takes over."""
     points = np.random.default_rng(5).normal(size=(60, 2))
@@ -107,7 +107,7 @@ def test_the_least_pvalue_is_that_of_a_labelling_and_of_its_mirror_image():
         assert problem.part(UP, 1.0).log_least == pytest.approx(log_one)
 
 
-@pytest.mark.parametrize("statistic", ["cross", "max"])
+@pytest.mark.parametrize("statistic", ["cross", pytest.param("max", marks=pytest.mark.slow)])
 def test_neither_order_decides_beyond_what_labellings_reach(statistic):
     """Values that tie with the last one in reach all count, whatever their rounding."""
     x, y = np.arange(30.0)[:, None], np.arange(30.0, 70.0)[:, None]

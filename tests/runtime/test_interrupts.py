@@ -145,7 +145,7 @@ def interrupted(call, count):
     assert float(slowest) < 20  # two seconds on a machine that has time; never minutes
 
 
-@pytest.mark.parametrize("call", ["tree", "loss"])
+@pytest.mark.parametrize("call", ["tree", pytest.param("loss", marks=pytest.mark.slow)])
 def test_an_interrupt_ends_a_call(call):
     interrupted(call, 3)
 
