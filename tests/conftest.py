@@ -28,7 +28,7 @@ def use_twins(monkeypatch):
 def graphs(request, monkeypatch):
     """Make classical graphs by numpy or by compiled loops, whatever the number of points."""
     small = 10**9 if request.param == "numpy" else 0
-    for module in ("nearest_neighbours", "spanning_tree"):
+    for module in ("searches", "spanning_tree"):
         monkeypatch.setattr(f"crossedge.weights.{module}.SMALL", small)
     monkeypatch.setattr("crossedge.numerics.trees.tied.SMALL", small)
 

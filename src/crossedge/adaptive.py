@@ -62,7 +62,7 @@ class Scorer:
         self.parts, self.in_x, self.design = tuple(parts), samples.in_x, samples.design
         self.groups = []
         for (view, one), group in groupby(parts, key=lambda part: (part.view, part.weights)):
-            pairs = one.pairs(views.distances(view))
+            pairs = views.pairs(one, view)
             moments = moments_of(pairs, samples, nearly=pairs.n > MOST_EXACT_POINTS)
             self.groups.append((pairs, moments, tuple(part.statistic for part in group)))
 

@@ -464,7 +464,7 @@ class _Scorer:
         self.parts, self.sample, self.design = tuple(parts), sample, design
         self.sizes = tuple(np.bincount(sample).tolist())
         self.pairs: dict[tuple[str, Weights], PairWeights] = {
-            (view, weights): weights.pairs(views.distances(view))
+            (view, weights): views.pairs(weights, view)
             for view, weights in dict.fromkeys((part.view, part.weights) for part in parts)
         }
         self.fixed = Labellings(len(sample), self.sizes[0], MOMENT_LABELLINGS, MOMENT_SEED, design)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -37,9 +38,11 @@ from crossedge.weights import (
     EnergyKernel,
     LinearKernel,
     NearestNeighbours,
+    PairWeights,
     QuadraticKernel,
     Weights,
 )
+from crossedge.weights.searches import Search, edges_of_search
 from crossedge.weights.thinned_neighbours import ThinnedNeighbours
 
 DEFAULT_STATISTICS = ("weighted", "fisher")
@@ -96,6 +99,7 @@ class Views:
         self.dense = dense
         self.points = euclidean_points(distances)
         self._known = {"": with_matrix(distances) if dense else distances}
+        self._searches: dict[tuple[str, Weights], Search] = {}
 
     @property
     def columns(self) -> int:
@@ -109,6 +113,17 @@ class Views:
             found: Distances = point_distances(VIEWS[view](self.points.points), 2.0)
             self._known[view] = with_matrix(found) if self.dense else found
         return self._known[view]
+
+    def pairs(self, weights: Weights, view: str) -> PairWeights:
+        """Return W in a view; graphs of fewer neighbours are read off the search of one of more."""
+        distances = self.distances(view)
+        if self.dense or not isinstance(weights, NearestNeighbours) or weights.is_smooth:
+            return weights.pairs(distances)
+        weights.check_size(distances.n)
+        kind = view, replace(weights, k=1)
+        if kind not in self._searches or self._searches[kind].k < weights.k:
+            self._searches[kind] = weights.search(distances)
+        return edges_of_search(self._searches[kind], weights.k)
 
 
 def with_matrix(distances: Distances) -> Distances:
@@ -158,7 +173,7 @@ def sparse_parts(views: Views, names: Sequence[str]) -> list[Part]:
     total = views.distances("").n
     n = min(total, MOST_WIDE_POINTS) if views.columns > MANY_COORDINATES else total
     sizes = [SIZE_RATIO**step for step in range(1, 5)]
-    few = [k for k in sizes if n * k <= MOST_EDGES and k < n / 4]
+    few = [k for k in reversed(sizes) if n * k <= MOST_EDGES and k < n / 4]  # one search for all
     graphs: list[Weights] = [NearestNeighbours(k) for k in few or [1]]
     if n < total:
         graphs = [ThinnedNeighbours(k, among=n) for k in few]

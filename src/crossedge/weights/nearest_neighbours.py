@@ -7,17 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crossedge.data.distances import Distances, PointDistances, matrix_distances, rows_of
-from crossedge.numerics import SMALL
-from crossedge.numerics.neighbours.plain import nearest_in_rows, softmax_weights
+from crossedge.data.distances import Distances, matrix_distances
+from crossedge.numerics.neighbours.plain import softmax_weights
 from crossedge.numerics.smoothed import Recipe, neighbours_recipe
-from crossedge.runtime.progress import stage
 from crossedge.runtime.types import Array, Floats, Ints
 from crossedge.weights.candidates import Candidates, candidates_of
 from crossedge.weights.distinct import distinct
 from crossedge.weights.edge_list import EdgeList
 from crossedge.weights.graphs import GraphWeights, check_whole
 from crossedge.weights.scales import Scale
+from crossedge.weights.searches import Search, edges_of_search, search
 from crossedge.weights.sparse import SparseNeighbours
 
 
@@ -134,14 +133,9 @@ class NearestNeighbours(GraphWeights):
         uniforms = rng.random(distances.shape)
         return draw_neighbours(found.distances, found.decay, found.kth, self.k, uniforms)
 
-    def classical_edges(self, distances: Distances) -> EdgeList:
-        between, atom, copies = distinct(distances)
-        if isinstance(between, PointDistances) and between.n > SMALL:
-            from crossedge.numerics.neighbours.nearest import neighbours_of_points
+    def search(self, distances: Distances) -> Search:
+        """Return the nearest neighbours of each point, from which graphs of fewer are read off."""
+        return search(distinct(distances), self.k)
 
-            with stage(f"{self.k} neighbours of {between.n:,} points"):
-                i, j, weight = neighbours_of_points(between.points, self.k, between.p, copies)
-        else:
-            i, j, weight = nearest_in_rows(rows_of(between), self.k, copies)
-        # i == j stands for the copies of one point, which are neighbours of each other both ways
-        return EdgeList.from_pairs(atom, i, j, np.where(i == j, 2 * weight, weight))
+    def classical_edges(self, distances: Distances) -> EdgeList:
+        return edges_of_search(self.search(distances), self.k)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,47 +24,97 @@ from crossedge.numerics.leaves import (
 from crossedge.numerics.neighbours.plain import Edges, twins
 from crossedge.runtime.compiled import compiled
 from crossedge.runtime.threads import in_threads
-from crossedge.runtime.types import Floats, Ints
+from crossedge.runtime.types import Bools, Floats, Ints
 
 
-def neighbours_of_points(points: Floats, k: int, p: float, copies: Ints) -> Edges:
-    """Return edges to the k nearest under l_p of (n, d) distinct points, i with copies[i] copies.
+class Nearest(NamedTuple):
+    """The nearest of distinct points, from which the graphs of several k are read off."""
 
-    The weight of an edge i, j holds for each pair of copies; i, i is for pairs of copies of i.
-    """
+    leaves: Leaves
+    use: Filter
+    tie: float
+    copies: Ints
+    k: int  # the lists serve all numbers of neighbours up to this
+    distance: Floats  # (leaves, CAPACITY, most): reduced distances, in ascending order
+    ids: Ints  # (leaves, CAPACITY, most)
+    turned_away: Floats  # (leaves, CAPACITY): the smallest distance that had no room
+
+
+def nearest_of_points(points: Floats, k: int, p: float, copies: Ints) -> Nearest:
+    """Return the k nearest under l_p of (n, d) distinct points, i with copies[i] copies."""
     leaves, tie, use = build_leaves(points), reduced_tie(p), filter_of(p, points.shape[1])
-    wanted = np.append(np.maximum(k + 1 - copies, 0), 0)  # besides its own copies; id -1 wants none
-    most = min(int(wanted.max()), len(copies) - 1)
-    if most == 0:
-        return twins(k, copies)
+    wanted, most = _wanted(k, copies)
     wanted_of = wanted[leaves.ids]
-    nearest = np.empty((*leaves.ids.shape, most))
-    ids = np.empty(nearest.shape, np.int64)
+    distance = np.empty((*leaves.ids.shape, most))
+    ids = np.empty(distance.shape, np.int64)
     turned_away = np.empty(leaves.ids.shape)
 
     def of_leaf(leaf: int) -> None:
-        heap = nearest[leaf], ids[leaf], turned_away[leaf]
-        nearest_of_leaf(leaf, leaves, use, tie, wanted_of[leaf], *heap)
+        heap = distance[leaf], ids[leaf], turned_away[leaf]
+        if most:
+            nearest_of_leaf(leaf, leaves, use, tie, wanted_of[leaf], *heap)
+            order = np.argsort(distance[leaf], axis=1)
+            for values in heap[:2]:
+                values[:] = np.take_along_axis(values, order, axis=1)
 
     in_threads(of_leaf, range(len(leaves.ids)))
-    crowded = (wanted_of > 0) & (turned_away <= nearest[..., 0] * tie)  # more ties than room
-    plain = (wanted_of == most) & ~crowded & (copies.max() == 1)
-    i, j = np.repeat(leaves.ids[plain], most), ids[plain].reshape(-1)
-    parts = [twins(k, copies), (i, j, np.ones(len(i)))]
-    listed = (wanted_of > 0) & ~crowded & ~plain
-    if listed.any():
-        lists = np.repeat(leaves.ids[listed], most), ids[listed].ravel(), nearest[listed].ravel()
-        parts.append(_share_out(*lists, wanted, copies, tie))
-    if crowded.any():
-        reach = np.where(crowded, nearest[..., 0] * tie, -1.0)
+    return Nearest(leaves, use, tie, copies, k, distance, ids, turned_away)
+
+
+def edges_of(found: Nearest, k: int) -> Edges:
+    """Return edges to the k nearest, for any k up to the one of the search.
+
+    The weight of an edge i, j holds for each pair of copies; i, i is for pairs of copies of i.
+    """
+    leaves, tie, copies = found.leaves, found.tie, found.copies
+    wanted, most = _wanted(k, copies)
+    if most == 0:
+        return twins(k, copies)
+    parts = [twins(k, copies)]
+    last, room = found.distance[..., most - 1], found.distance.shape[2]
+    following = found.distance[..., most] if most < room else found.turned_away
+    some = wanted[leaves.ids] > 0
+    # more points tie with the last one than have room in so many places
+    crowded = some & (following <= last * tie)
+    listed, longer = some & ~crowded, crowded & _ends_inside(found, last)
+    for rows, count in ((listed, most), (longer, room)):
+        i, j = np.repeat(leaves.ids[rows], count), found.ids[rows][:, :count].ravel()
+        if rows is listed and copies.max() == 1:
+            parts.append((i, j, np.ones(len(i))))
+        elif len(i):
+            distance = found.distance[rows][:, :count].ravel()
+            parts.append(_share_out(i, j, distance, wanted, copies, tie))
+    beyond = crowded & ~longer
+    if beyond.any():
+        reach = np.where(beyond, last * tie, -1.0)
 
         def of_crowded(leaf: int) -> Edges:
-            slots, near, distance = all_within(leaf, leaves, use, reach[leaf])
+            slots, near, distance = all_within(leaf, leaves, found.use, reach[leaf])
             return _share_out(leaves.ids[leaf][slots], near, distance, wanted, copies, tie)
 
-        parts += in_threads(of_crowded, np.flatnonzero(crowded.any(1)).tolist())
+        parts += in_threads(of_crowded, np.flatnonzero(beyond.any(1)).tolist())
     i, j, weight = (np.concatenate(part) for part in zip(*parts, strict=True))
     return i, j, weight
+
+
+def neighbours_of_points(points: Floats, k: int, p: float, copies: Ints) -> Edges:
+    """Return edges to the k nearest under l_p of (n, d) distinct points; see `edges_of`."""
+    return edges_of(nearest_of_points(points, k, p, copies), k)
+
+
+def _wanted(k: int, copies: Ints) -> tuple[Ints, int]:
+    """Return how many neighbours each point wants besides its own copies, and the most of all.
+
+    There is one more entry: the place of no point, which is -1, wants none.
+    """
+    wanted = np.append(np.maximum(k + 1 - copies, 0), 0)
+    return wanted, min(int(wanted.max()), len(copies) - 1)
+
+
+def _ends_inside(found: Nearest, last: Floats) -> Bools:
+    """Return where the lists have all points that tie with the last one."""
+    inside: Bools = np.maximum(found.distance[..., -1], found.turned_away) > last * found.tie
+    return inside
 
 
 def _share_out(i: Ints, j: Ints, distance: Floats, wanted: Ints, copies: Ints, tie: float) -> Edges:
