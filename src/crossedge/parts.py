@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -42,7 +41,8 @@ from crossedge.weights import (
     QuadraticKernel,
     Weights,
 )
-from crossedge.weights.searches import Search, edges_of_search
+from crossedge.weights.rounded_neighbours import RoundedNeighbours
+from crossedge.weights.searches import Search
 from crossedge.weights.thinned_neighbours import ThinnedNeighbours
 
 DEFAULT_STATISTICS = ("weighted", "fisher")
@@ -99,7 +99,7 @@ class Views:
         self.dense = dense
         self.points = euclidean_points(distances)
         self._known = {"": with_matrix(distances) if dense else distances}
-        self._searches: dict[tuple[str, Weights], Search] = {}
+        self._searches: dict[tuple[str, int | None], Search] = {}
 
     @property
     def columns(self) -> int:
@@ -120,10 +120,10 @@ class Views:
         if self.dense or not isinstance(weights, NearestNeighbours) or weights.is_smooth:
             return weights.pairs(distances)
         weights.check_size(distances.n)
-        kind = view, replace(weights, k=1)
+        kind = view, getattr(weights, "among", None)
         if kind not in self._searches or self._searches[kind].k < weights.k:
             self._searches[kind] = weights.search(distances)
-        return edges_of_search(self._searches[kind], weights.k)
+        return weights.edges_from(self._searches[kind])
 
 
 def with_matrix(distances: Distances) -> Distances:
@@ -163,9 +163,11 @@ def default_parts(views: Views, names: Sequence[str]) -> list[Part]:
 def sparse_parts(views: Views, names: Sequence[str]) -> list[Part]:
     """Return the default parts for many points, which need no matrix.
 
-    - Local parts: classical graphs of 4, 16, 64, ... nearest neighbours. The larger ones see what
-      is spread over many points, as a change of scale is, and the smaller ones what is local. In
-      many dimensions, where no search is faster than n^2, they have at most 50,000 points.
+    - Local parts: the classical graph of as many nearest neighbours as there is time for, up to
+      256, and smoothed neighbours at the scales of 4, 16 and 64 points, in whole units. The larger
+      ones see what is spread over many points, as a change of scale is, and the smaller ones what
+      is local. In many dimensions, where no search is faster than n^2, at most 50,000 points are
+      searched.
     - Global parts: the energy kernel by landmarks. In so many columns that these are too few to
       span them, the linear kernel, to which it is close on shifts.
     - Second moments: of so many principal components as there is time for.
@@ -174,9 +176,12 @@ def sparse_parts(views: Views, names: Sequence[str]) -> list[Part]:
     n = min(total, MOST_WIDE_POINTS) if views.columns > MANY_COORDINATES else total
     sizes = [SIZE_RATIO**step for step in range(1, 5)]
     few = [k for k in reversed(sizes) if n * k <= MOST_EDGES and k < n / 4]  # one search for all
-    graphs: list[Weights] = [NearestNeighbours(k) for k in few or [1]]
-    if n < total:
-        graphs = [ThinnedNeighbours(k, among=n) for k in few]
+    among = n if n < total else None
+    largest = few[0] if few else 1
+    graphs: list[Weights] = [
+        NearestNeighbours(largest) if among is None else ThinnedNeighbours(largest, among=among)
+    ]
+    graphs += [RoundedNeighbours(largest, among=among, size=size) for size in few[1:]]
     parts = all_parts(graphs, names, LOCAL)
     most = LANDMARKS if views.columns <= FEW_COLUMNS else MANY_LANDMARKS
     rank = max(min(MOST_FEATURES // total, most), LEAST_LANDMARKS)

@@ -39,7 +39,7 @@ class EdgeList:
             total = weight[0] * np.diff(first, append=len(pair))
             low, high = np.divmod(pair[first], atoms)
             return cls(atom, low, high, total)
-        order = np.argsort(pair, kind="stable")
+        order = np.argsort(pair)
         first = np.flatnonzero(np.diff(pair[order], prepend=-1))
         total = np.add.reduceat(weight[order], first) if len(order) else weight
         return cls(atom, low[order][first], high[order][first], total)

@@ -137,5 +137,9 @@ class NearestNeighbours(GraphWeights):
         """Return the nearest neighbours of each point, from which graphs of fewer are read off."""
         return search(distinct(distances), self.k)
 
+    def edges_from(self, found: Search) -> EdgeList:
+        """Return W at temperature 0 from a search for as many neighbours, or for more."""
+        return edges_of_search(found, self.k)
+
     def classical_edges(self, distances: Distances) -> EdgeList:
-        return edges_of_search(self.search(distances), self.k)
+        return self.edges_from(self.search(distances))

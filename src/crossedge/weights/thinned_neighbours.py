@@ -21,7 +21,7 @@ class ThinnedNeighbours(NearestNeighbours):
     labels nor on the order of the points.
     """
 
-    among: int = 50_000
+    among: int | None = 50_000  # None for all
 
     @property
     def name(self) -> str:
@@ -30,7 +30,8 @@ class ThinnedNeighbours(NearestNeighbours):
     def search(self, distances: Distances) -> Search:
         atoms = distinct(distances)
         between = atoms.distances
-        if not isinstance(between, PointDistances) or between.n <= self.among:
+        few = self.among is None or between.n <= self.among
+        if few or not isinstance(between, PointDistances):
             return search(atoms, self.k)
         order = np.argsort(scrambled(between.points), kind="stable")
         return search(atoms, self.k, np.sort(order[: self.among]))

@@ -39,6 +39,11 @@ class Nearest(NamedTuple):
     ids: Ints  # (leaves, CAPACITY, most)
     turned_away: Floats  # (leaves, CAPACITY): the smallest distance that had no room
 
+    def lengths(self, reduced: Floats) -> Floats:
+        """Return distances of reduced distances."""
+        lengths: Floats = np.sqrt(reduced) if self.use.p == 2 else reduced
+        return lengths
+
 
 def nearest_of_points(points: Floats, k: int, p: float, copies: Ints) -> Nearest:
     """Return the k nearest under l_p of (n, d) distinct points, i with copies[i] copies."""
