@@ -115,6 +115,7 @@ def agreement() -> None:
         "tree, K=64": ce.SpanningTree(t, 64),
         "tree, K=32, accuracy 0.05": ce.SpanningTree(t, 32, 0.05),
         "tree, K=32, accuracy 0.02": ce.SpanningTree(t, 32, 0.02),
+        "tree, K=32, accuracy 0.01": ce.SpanningTree(t, 32, 0.01),
         "tree, all pairs, accuracy 0.05": ce.SpanningTree(t, accuracy=0.05),
     }
     exact = None
