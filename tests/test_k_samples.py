@@ -13,7 +13,8 @@ import pytest
 import crossedge as ce
 from brute_force import cross_counts
 from crossedge.data.designs import Strata, design_of, free_design
-from crossedge.k_samples import _equal_pairs, _log_chi_square_tail, adjusted_pairs
+from crossedge.k_samples.adjusted import _equal_pairs, adjusted_pairs
+from crossedge.k_samples.scores import _log_chi_square_tail
 from crossedge.null.labellings import Labellings
 
 FAMILIES = [ce.NearestNeighbours(1), ce.EnergyKernel()]
