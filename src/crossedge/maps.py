@@ -6,7 +6,7 @@ import copy
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from crossedge.data.samples import pool
 from crossedge.losses import TwoSampleLoss
 from crossedge.losses.settings import check_settings, scale_name
 from crossedge.result import TwoSampleResult
+from crossedge.runtime.counts import count_of
 from crossedge.runtime.interrupts import checkpoint, run_interruptibly
 from crossedge.runtime.randomness import Rng, random_key
 from crossedge.runtime.types import Bools, Floats
@@ -228,8 +229,7 @@ def learn_map(
             f"module {type(module).__name__} has no parameters that learn: give one that has some, "
             "or unfreeze them with requires_grad_()"
         )
-    if isinstance(steps, bool) or not (isinstance(steps, Integral) and steps >= 1):
-        raise ValueError(f"steps={steps!r} is not supported: give an integer of at least 1")
+    count_of(steps, "steps")
     if isinstance(step_size, bool) or not (isinstance(step_size, Real) and 0 < step_size < np.inf):
         raise ValueError(f"step_size={step_size!r} is not supported: give a number above 0")
     if weights is not None:

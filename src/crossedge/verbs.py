@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from numbers import Integral
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -20,13 +19,13 @@ from crossedge.data.samples import Samples, thinned
 from crossedge.null import Law, Permutation, null_named
 from crossedge.result import TwoSampleResult
 from crossedge.runtime.calls import run_usual
+from crossedge.runtime.counts import count_of
 from crossedge.runtime.randomness import Rng, check_rng, random_key
 from crossedge.single import single_test
 from crossedge.statistics import statistic_named
 from crossedge.weights import Graph, Weights
-from crossedge.weights.family import WEIGHTS_HINT, check_weights
+from crossedge.weights.choice import check_choice
 
-MOST_LABELLINGS = 10**9  # the largest n_resamples: the values of the statistic take 8 GB
 CheckedTest = Callable[[Samples, Distances, Rng], TwoSampleResult]
 
 
@@ -251,11 +250,9 @@ def checked_test(
 
     A brief test is faster, but null_skewness may be NaN. Use it when only the p-value matters.
     """
-    one = several = None
-    if isinstance(weights, Sequence) and not isinstance(weights, str):
-        several = check_list(weights)
-    elif weights is not None:
-        one = check_weights(weights, f"{WEIGHTS_HINT}, or a list of these")
+    given = check_choice(weights)
+    one = given if isinstance(given, Weights) else None
+    several = given if isinstance(given, list) else None
     if statistic is None and one is not None:
         statistic = one.default_statistic
     chosen = None if statistic is None else statistic_named(statistic)
@@ -309,17 +306,6 @@ def checked_test(
     return adaptive
 
 
-def check_list(weights: Sequence[Weights]) -> list[Weights]:
-    """Return the weights as a list, or raise if it is empty or names one family twice."""
-    several = [check_weights(each) for each in weights]
-    if not several:
-        raise ValueError("weights is an empty list: give one at least, or None")
-    for place, each in enumerate(several):
-        if each in several[:place]:
-            raise ValueError(f"weights has {each!r} twice: once is enough")
-    return several
-
-
 def stop_of(value: SupportsIndex | float | None) -> float | None:
     """Return when to stop, as a number of labellings or a level, or raise if it is neither."""
     if not isinstance(value, float):
@@ -330,14 +316,3 @@ def stop_of(value: SupportsIndex | float | None) -> float | None:
             "labellings"
         )
     return float(value)
-
-
-def count_of(value: SupportsIndex, name: str) -> int:
-    """Return the value as a plain integer, or raise unless it is a valid number of labellings."""
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name}={value!r} is not an integer: give a whole number")
-    if value < 1:
-        raise ValueError(f"{name}={value} is too small: give at least 1")
-    if int(value) > MOST_LABELLINGS:
-        raise ValueError(f"{name}={value} is too large: give at most a billion")
-    return int(value)

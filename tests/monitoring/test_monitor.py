@@ -168,7 +168,7 @@ def test_bad_input_gets_one_clear_line(tmp_path):
         ({"false_alarm_rate": 2}, "false_alarm_rate=2 is not supported"),
         ({"run_length": 0.5}, "run_length=0.5 is not supported"),
         ({"false_alarm_rate": 0.1, "run_length": 9}, "both given"),
-        ({"max_points": 1}, "max_points=1 is not supported"),
+        ({"max_points": 1}, "max_points=1 is too small"),
         ({"scale": "big"}, "scale='big' is unknown"),
         ({"weights": []}, "empty list"),
         ({"weights": ce.Graph([[0, 1]])}, "Graph knows no new points"),

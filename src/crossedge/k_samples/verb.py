@@ -38,12 +38,12 @@ from crossedge.null.labellings import Labellings
 from crossedge.null.permutation import labellings_in_words
 from crossedge.parts import DEFAULT_STATISTICS
 from crossedge.runtime.calls import run_usual
+from crossedge.runtime.counts import count_of
 from crossedge.runtime.randomness import Rng, check_rng, random_key
 from crossedge.runtime.types import Ints
 from crossedge.statistics.laws import sample_moments
-from crossedge.verbs import check_list, count_of
-from crossedge.weights import Graph, Weights
-from crossedge.weights.family import WEIGHTS_HINT, check_weights
+from crossedge.weights import Weights
+from crossedge.weights.choice import weights_of_points
 
 MOST_SAMPLES = 255  # their numbers are bytes
 
@@ -114,7 +114,7 @@ def k_sample(
     ['a-c', 'b-c']
     """
     names, given = _named(samples)
-    several = _check_weights(weights)
+    several = weights_of_points(weights)
     resamples = count_of(n_resamples, "n_resamples")
     check_rng(rng)
     check_transform(transform)
@@ -227,18 +227,6 @@ def _named(samples: Any) -> tuple[tuple[str, ...], list[Any]]:
     if not 2 <= len(given) <= MOST_SAMPLES:
         raise ValueError(f"there are {len(given)} samples: give from 2 to {MOST_SAMPLES}")
     return tuple(names), given
-
-
-def _check_weights(weights: Any) -> list[Weights] | None:
-    if weights is None:
-        return None
-    if isinstance(weights, Sequence) and not isinstance(weights, str):
-        found = check_list(weights)
-    else:
-        found = [check_weights(weights, f"{WEIGHTS_HINT}, or a list of these")]
-    if any(isinstance(each, Graph) for each in found):
-        raise ValueError("weights is a Graph of points that are elsewhere: give points and weights")
-    return found
 
 
 def _stacked(given: list[Any], names: tuple[str, ...]) -> tuple[Any, Any, list[int]]:

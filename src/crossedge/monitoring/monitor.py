@@ -20,7 +20,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
-from numbers import Integral, Real
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +44,12 @@ from crossedge.monitoring.rows import read_reference, scale_of
 from crossedge.monitoring.state import MonitorState
 from crossedge.parts import DEFAULT_STATISTICS, Part, Views, all_parts, sparse_parts
 from crossedge.runtime.calls import run_usual
+from crossedge.runtime.counts import count_of
 from crossedge.runtime.randomness import Rng, check_rng, random_key
 from crossedge.runtime.types import Ints
 from crossedge.statistics import statistic_named
-from crossedge.weights import Graph, Weights
-from crossedge.weights.family import WEIGHTS_HINT, check_weights
+from crossedge.weights import Weights
+from crossedge.weights.choice import weights_of_points
 
 RATE = 0.01  # of false alarms, by default
 FEWEST_OF_PAST, PAST_PER_ROW = 500, 5  # rows of the past that meet a batch: at least, and per row
@@ -137,14 +138,17 @@ class Monitor:
         rng: Rng = None,
     ) -> None:
         self.rule = _check_rule(false_alarm_rate, run_length)
-        self.weights = _check_weights(weights)
+        several = weights_of_points(weights)
+        self.weights: Weights | tuple[Weights, ...] | None = None
+        if several is not None:
+            self.weights = weights if isinstance(weights, Weights) else tuple(several)
         check_scale(scale)
         if not callable(distance):
             check_norm(distance, "p >= 1 for l_p, or a callable")
         check_rng(rng)
         self.distance = distance
-        self.max_points = _check_count(max_points, "max_points", 4)
-        self.memory = _check_count(memory, "memory", 4)
+        self.max_points = count_of(max_points, "max_points", 4)
+        self.memory = count_of(memory, "memory", 4)
         self.scale = scale_of(reference, scale)
         self._rows, self._reader = read_reference(reference, self.scale)
         if len(self._rows) < 2:
@@ -415,24 +419,3 @@ def _check_rule(rate: Any, length: Any) -> Rule:
     if isinstance(rate, bool) or not (isinstance(rate, Real) and 0 < float(rate) < 1):
         raise ValueError(f"false_alarm_rate={rate!r} is not supported: give one from 0 to 1")
     return Rule(false_alarm_rate=float(rate))
-
-
-def _check_weights(weights: Any) -> Weights | tuple[Weights, ...] | None:
-    if weights is None:
-        return None
-    if isinstance(weights, Sequence) and not isinstance(weights, str):
-        several = tuple(check_weights(each) for each in weights)
-        if not several or len(set(several)) < len(several):
-            raise ValueError("weights is an empty list, or has one family twice: give each once")
-    else:
-        several = (check_weights(weights, f"{WEIGHTS_HINT}, or a list of these"),)
-        weights = several[0]
-    if any(isinstance(each, Graph) for each in several):
-        raise ValueError("a Graph knows no new points: give weights that are made from points")
-    return weights if isinstance(weights, Weights) else several
-
-
-def _check_count(value: Any, name: str, least: int) -> int:
-    if isinstance(value, bool) or not (isinstance(value, Integral) and int(value) >= least):
-        raise ValueError(f"{name}={value!r} is not supported: give an integer of at least {least}")
-    return int(value)

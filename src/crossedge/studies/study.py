@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
+from crossedge.runtime.counts import count_of
 from crossedge.runtime.randomness import Rng, random_key
 from crossedge.runtime.types import Floats
 from crossedge.studies.candidates import check_candidates
@@ -125,7 +126,7 @@ def power_study(
     drawing = check_samplers(samplers)
     candidates = check_candidates(tests, n_resamples)
     points = check_grid(grid)
-    count = _whole(repetitions, "repetitions")
+    count = count_of(repetitions, "repetitions")
     if isinstance(level, bool) or not isinstance(level, Real) or not 0 < float(level) < 1:
         raise ValueError(f"level={level!r} is not between 0 and 1: give one such as 0.05")
     if isinstance(jobs, bool) or not isinstance(jobs, Integral) or (jobs < 1 and jobs != -1):
@@ -325,12 +326,3 @@ def _made_of(work: Work) -> dict[str, Any]:
         },
         "rng": work.key,
     }
-
-
-def _whole(value: SupportsIndex, name: str) -> int:
-    """Return an integer, or raise TypeError or ValueError unless it is at least 1."""
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name}={value!r} is not an integer: give a whole number")
-    if value < 1:
-        raise ValueError(f"{name}={value} is too small: give at least 1")
-    return int(value)

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -18,11 +18,12 @@ from crossedge.data.distances import Distance, Distances, point_distances, poole
 from crossedge.data.samples import Samples, random_rows
 from crossedge.null.labellings import Labellings
 from crossedge.runtime.calls import run_usual
+from crossedge.runtime.counts import count_of
 from crossedge.runtime.interrupts import checkpoint
 from crossedge.runtime.randomness import Rng, check_rng, random_key
 from crossedge.runtime.types import Floats, Ints
-from crossedge.weights import EnergyKernel, Graph, Weights
-from crossedge.weights.family import WEIGHTS_HINT, check_weights
+from crossedge.weights import EnergyKernel, Weights
+from crossedge.weights.choice import weights_of_points
 from crossedge.witnesses.calibration import (
     combined_pvalue,
     false_discovery,
@@ -124,11 +125,11 @@ def witness(
     >>> found.columns[0].name, found.columns[0].description
     ('column 1', 'mean 0.0187 -> 1.13')
     """
-    several = _check_weights(weights)
+    several = weights_of_points(weights)
     if isinstance(level, bool) or not isinstance(level, Real) or not 0 < float(level) < 1:
         raise ValueError(f"level={level!r} is not between 0 and 1: give one such as 0.05")
-    labellings = _count(n_resamples, "n_resamples", 1)
-    most = MOST_POINTS if max_points is None else _count(max_points, "max_points", 2)
+    labellings = count_of(n_resamples, "n_resamples")
+    most = MOST_POINTS if max_points is None else count_of(max_points, "max_points", 2)
     check_rng(rng)
     check_scale(scale)
     if isinstance(distance, str) and max_points is not None:
@@ -324,25 +325,3 @@ def _times(ratio: float) -> str:
     if ratio == 0:
         return "none in y"
     return f"{ratio:.2g} times as many in y" if math.isfinite(ratio) else "only in y"
-
-
-def _check_weights(weights: Any) -> list[Weights] | None:
-    if weights is None:
-        return None
-    if isinstance(weights, Sequence) and not isinstance(weights, str):
-        if not weights:
-            raise ValueError("weights is an empty list: give one at least, or None")
-        found = [check_weights(each) for each in weights]
-    else:
-        found = [check_weights(weights, f"{WEIGHTS_HINT}, or a list of these")]
-    if any(isinstance(each, Graph) for each in found):
-        raise ValueError("weights is a Graph of points that are elsewhere: give points and weights")
-    return found
-
-
-def _count(value: Any, name: str, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name}={value!r} is not an integer: give a whole number")
-    if value < least:
-        raise ValueError(f"{name}={value} is too small: give at least {least}")
-    return int(value)
