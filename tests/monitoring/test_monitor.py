@@ -171,7 +171,7 @@ def test_bad_input_gets_one_clear_line(tmp_path):
         ({"max_points": 1}, "max_points=1 is too small"),
         ({"scale": "big"}, "scale='big' is unknown"),
         ({"weights": []}, "empty list"),
-        ({"weights": ce.Graph([[0, 1]])}, "Graph knows no new points"),
+        ({"weights": ce.Graph([[0, 1]])}, "Graph of points that are elsewhere"),
     ):
         with pytest.raises(ValueError, match=line):
             ce.Monitor(points, **options)
