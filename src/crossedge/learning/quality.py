@@ -5,24 +5,31 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 
 from crossedge.learning.classifier import classifier_of, features
 from crossedge.learning.datasets import Dataset
+from crossedge.learning.measures import (
+    classifier_accuracy,
+    density_and_coverage,
+    frechet_distance,
+    kernel_distance,
+    precision_and_recall,
+)
 from crossedge.verbs import two_sample
 from crossedge.weights import EnergyKernel
 
 MAX_POINTS = 1000  # real points, and generated ones, that are compared: all costs are quadratic
-NEIGHBOURS = 5  # k of density and coverage
 
 
 def measure_quality(dataset: Dataset, generated: torch.Tensor) -> dict[str, Any]:
     """Return measures of generated points against held-out points.
 
-    These are the adaptive test, the energy distance, density and coverage, and for images the
-    Frechet distance and the numbers of points in each class. "training_data" holds the measures for
+    These are the adaptive test, the energy distance, density and coverage. For images there are the
+    numbers of points in each class, and, in the features of a classifier, the Frechet distance, a
+    kernel distance, precision and recall, and how often a linear classifier tells real from
+    generated points. "training_data" holds the measures for
     as many training points in place of generated ones, which a perfect generator would attain.
     """
     real, fake = _some(dataset.held_out), generated[:MAX_POINTS].double()
@@ -56,7 +63,7 @@ def _some(points: torch.Tensor) -> torch.Tensor:
 def _measures(
     real: torch.Tensor, fake: torch.Tensor, classifier: nn.Module | None
 ) -> dict[str, float]:
-    """Return energy distance, density and coverage; with a classifier, the Frechet distance too."""
+    """Return energy distance, density and coverage; with a classifier, measures in its features."""
     energy = two_sample(real, fake, EnergyKernel(), n_resamples=1, rng=0).statistic
     density, coverage = density_and_coverage(real, fake)
     found = {
@@ -68,38 +75,7 @@ def _measures(
         with torch.no_grad():
             inside = [features(classifier, part.float()) for part in (real, fake)]
         found["frechet_distance"] = frechet_distance(*inside)
+        found["kernel_distance"] = kernel_distance(*inside)
+        found["precision"], found["recall"] = precision_and_recall(*inside)
+        found["classifier_accuracy"] = classifier_accuracy(*inside)
     return found
-
-
-def density_and_coverage(real: torch.Tensor, fake: torch.Tensor) -> tuple[float, float]:
-    """Return density and coverage of generated points (Naeem and co-authors, 2020).
-
-    Around each real point lies a ball that reaches to its 5th nearest real neighbour. Density is
-    the number of balls that a generated point lies in, averaged over generated points and divided
-    by 5; samples of the data have 1 on average. Coverage is the share of balls with at least one
-    generated point.
-    """
-    radius = torch.cdist(real, real).kthvalue(NEIGHBOURS + 1, dim=1).values
-    inside = torch.cdist(real, fake) < radius[:, None]
-    density = float(inside.double().sum(0).mean()) / NEIGHBOURS
-    return density, float(inside.any(1).double().mean())
-
-
-def frechet_distance(real: torch.Tensor, fake: torch.Tensor) -> float:
-    """Return the squared Frechet distance of two samples.
-
-    It is the distance of the normal laws with their means m, n and covariances A, B,
-    |m - n|^2 + tr(A + B - 2 (A B)^(1/2)). The trace of (A B)^(1/2) is the sum of the singular
-    values of A^(1/2) B^(1/2).
-    """
-    means = real.mean(0) - fake.mean(0)
-    roots = [_root(np.atleast_2d(np.cov(part.numpy().T))) for part in (real, fake)]
-    a, b = roots
-    common = np.linalg.svd(a @ b, compute_uv=False).sum()
-    return float(means @ means) + float(np.trace(a @ a) + np.trace(b @ b) - 2 * common)
-
-
-def _root(matrix: Any) -> Any:
-    """Return the symmetric square root of a positive semidefinite matrix."""
-    values, vectors = np.linalg.eigh(matrix)
-    return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
