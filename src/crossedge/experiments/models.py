@@ -12,7 +12,17 @@ from crossedge.learning.learn import Run
 from crossedge.learning.progress import train_with_bar
 
 # Columns of quality.csv, as far as a model has them
-MEASURES = ("pvalue", "energy_distance", "density", "coverage", "frechet_distance")
+MEASURES = (
+    "pvalue",
+    "energy_distance",
+    "density",
+    "coverage",
+    "frechet_distance",
+    "kernel_distance",
+    "precision",
+    "recall",
+    "classifier_accuracy",
+)
 
 
 def learn_models(
