@@ -1,9 +1,9 @@
 """Losses of others and ours on images: same generator, data and steps, several seeds.
 
-`python benchmarks/comparison.py --data FOLDER --keep comparison` trains what the folder `comparison`
-does not have yet, and prints the table and a picture of all that it has. A model takes one to two
-minutes on two cores. Smaller is better for Frechet and kernel distances; a linear classifier that is
-right for half of the images sees no difference.
+`python benchmarks/comparison.py --data FOLDER --keep comparison` trains what `comparison` does not
+have yet, and prints a table of all that it has. A model takes one to two minutes on two cores.
+Smaller is better for Frechet and kernel distances; a linear classifier that is right for half of
+the images sees no difference.
 """
 
 from __future__ import annotations
