@@ -12,11 +12,10 @@ from crossedge.numerics.leaves import (
     filter_of,
     gaps,
     leaves_within,
-    near_pairs,
     reach_in_filter,
     reduced_distance,
-    scratch_for,
 )
+from crossedge.numerics.near_pairs import near_pairs, scratch_for
 
 NORMS = [1.0, 1.5, 2.0, 3.0, 7.0, 100.0, np.inf]
 

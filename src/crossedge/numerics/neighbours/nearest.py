@@ -15,12 +15,11 @@ from crossedge.numerics.leaves import (
     build_leaves,
     filter_of,
     leaves_within,
-    near_pairs,
     reach_in_filter,
     reduced_distance,
     reduced_tie,
-    scratch_for,
 )
+from crossedge.numerics.near_pairs import near_pairs, scratch_for
 from crossedge.numerics.neighbours.plain import Edges, twins
 from crossedge.runtime.compiled import compiled
 from crossedge.runtime.threads import in_threads

@@ -31,12 +31,11 @@ from crossedge.numerics.leaves import (
     build_leaves,
     filter_of,
     leaves_within,
-    near_pairs,
     reach_in_filter,
     reduced_distance,
     reduced_tie,
-    scratch_for,
 )
+from crossedge.numerics.near_pairs import near_pairs, scratch_for
 from crossedge.numerics.neighbours.nearest import all_within, nearest_of_leaf
 from crossedge.runtime.compiled import compiled
 from crossedge.runtime.interrupts import checkpoint
