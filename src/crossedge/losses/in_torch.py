@@ -44,6 +44,19 @@ def loss_in_torch(
     return loss
 
 
+def batched_in_torch(
+    settings: Settings, x: torch.Tensor, y: torch.Tensor, scale: torch.Tensor | None
+) -> torch.Tensor:
+    """Return the losses of (..., n, d) points by torch alone; every problem has its own scale."""
+    batch = x.shape[:-2]
+    if not batch:
+        return loss_in_torch(settings, x, y, scale)
+    x, y = x.reshape(-1, *x.shape[-2:]), y.reshape(-1, *y.shape[-2:])
+    scales = [None] * len(x) if scale is None else scale.reshape(-1, *scale.shape[len(batch) :])
+    each = zip(x, y, scales, strict=True)
+    return torch.stack([loss_in_torch(settings, *one) for one in each]).reshape(batch)
+
+
 def of_distances(
     settings: Settings, distances: torch.Tensor, n_x: int, scale: torch.Tensor | None
 ) -> torch.Tensor:

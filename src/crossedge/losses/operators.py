@@ -2,29 +2,27 @@
 
 The compiled loops find the loss and its gradient in one go. So the operation returns both, and its
 derivative is a product of the gradient that is already there with a number. The derivative of these
-gradients in a direction v is a product H v with the second derivatives H of the loss. It is an
-operation of its own, which is computed anew by `in_torch`.
+gradients in a direction is an operation of its own, in `second_derivative`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
 import torch
 
-from crossedge.losses.in_torch import loss_in_torch, of_distances
+from crossedge.losses.in_torch import batched_in_torch, of_distances
 from crossedge.losses.on_arrays import Found, Wants, loss_of_distances, loss_of_points
+from crossedge.losses.second_derivative import Tensors, add_second, in_front
 from crossedge.losses.settings import Settings
 from crossedge.losses.sparse import is_sparse
 from crossedge.runtime.headroom import check_room
 from crossedge.runtime.interrupts import run_in_thread, run_interruptibly
-from crossedge.weights import SpanningTree
 from crossedge.weights.scales import check_positive
 
-Tensors = tuple[torch.Tensor, ...]
 LONG = 1500  # points: from here on the loops may take a second, and must be interruptible
 
 # A compiler keeps settings in a graph by their text, under which they are found here.
@@ -193,14 +191,14 @@ class LossOfPoints(torch.autograd.Function):
             own = LossOfPoints.apply(x, y, scale, ctx.text, needs)[1:]  # type: ignore[no-untyped-call]
         out = _chain(gradient, own, needs, x.ndim - 2)
         if not torch.compiler.is_compiling() and any(one is not None for one in along):
-            out = _add_second(out, ctx.settings, None, (x, y, scale), along)
+            out = add_second(out, ctx.settings, None, (x, y, scale), along)
         return *out, None, None
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *given: Any) -> tuple[Any, tuple[Any, ...]]:
         """Move the batch to the front, where points have batches anyway."""
         *tensors, text, wants = given
-        x, y, scale = _in_front(info.batch_size, in_dims[:3], tensors)
+        x, y, scale = in_front(info.batch_size, in_dims[:3], tensors)
         call: Any = LossOfPoints.apply
         if in_dims[2] is None:
             out = call(x, y, tensors[2], text, wants)
@@ -238,7 +236,7 @@ class LossOfDistances(torch.autograd.Function):
             own = LossOfDistances.apply(*given)[1:]  # type: ignore[no-untyped-call]
         out = _chain(gradient, own, needs, 0)
         if not torch.compiler.is_compiling() and any(one is not None for one in along):
-            out = _add_second(out, ctx.settings, ctx.n_x, (distances, scale), along)
+            out = add_second(out, ctx.settings, ctx.n_x, (distances, scale), along)
         return *out, None, None, None
 
 
@@ -261,156 +259,6 @@ def _chain(
     return out
 
 
-def _in_front(size: int, dims: Sequence[int | None], given: Sequence[Any]) -> list[Any]:
-    """Return tensors with the dimension of a batch in front; None where there is none."""
-    return [
-        [None] * size
-        if one is None
-        else one.expand((size, *one.shape))
-        if dim is None
-        else one.movedim(dim, 0)
-        for one, dim in zip(given, dims, strict=True)
-    ]
-
-
-def _add_second(
-    out: list[torch.Tensor | None],
-    settings: Settings,
-    n_x: int | None,
-    given: tuple[Any, ...],
-    along: tuple[Any, ...],
-) -> list[torch.Tensor | None]:
-    """Add the second derivatives along directions; those in the scale are summed over a batch."""
-    found = SecondDerivative.of(settings, n_x, given, along)
-    total: list[torch.Tensor | None] = []
-    for one, more, like in zip(out, found, given, strict=True):
-        if like is None:
-            total.append(None)
-            continue
-        summed = more.sum(tuple(range(more.ndim - like.ndim))) if more.ndim > like.ndim else more
-        total.append(summed if one is None else one + summed)
-    return total
-
-
-class _NotAgain(torch.autograd.Function):
-    """A tensor itself, with a derivative that raises."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(given: torch.Tensor) -> torch.Tensor:
-        return given.clone()
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
-        """Save nothing."""
-
-    @staticmethod
-    def backward(_: Any, __: torch.Tensor) -> None:
-        raise NotImplementedError(
-            "a loss has no third derivatives: leave out create_graph=True in the second"
-        )
-
-
-class SecondDerivative(torch.autograd.Function):
-    """The product H v of the second derivatives of the loss with a direction.
-
-    H is symmetric, so the derivative of H v in v along g is H g. The derivative in the points would
-    be a third one, at which `_NotAgain` raises.
-
-    `given` are points or distances and the scale, then the directions in each of them. Every
-    problem of a batch counts as having a scale of its own.
-    """
-
-    @staticmethod
-    def of(settings: Settings, n_x: int | None, given: Any, along: Any) -> Tensors:
-        """Return H v; directions that are None or empty are 0."""
-        fixed = (None if one is None else _NotAgain.apply(one) for one in given)  # type: ignore[no-untyped-call]
-        ways = (None if one is None or not one.numel() else one for one in along)
-        found: Tensors = SecondDerivative.apply(settings, n_x, *fixed, *ways)  # type: ignore[no-untyped-call]
-        return found
-
-    @staticmethod
-    def forward(settings: Settings, n_x: int | None, *given: Any) -> Tensors:
-        half = len(given) // 2
-        return _second_derivative(settings, n_x, given[:half], given[half:])
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensors) -> None:  # noqa: ARG004
-        ctx.settings, ctx.n_x, *given = inputs
-        ctx.save_for_backward(*given[: len(given) // 2])
-        ctx.set_materialize_grads(False)
-
-    @staticmethod
-    def backward(ctx: Any, *along: Any) -> tuple[Any, ...]:
-        given = ctx.saved_tensors
-        found = SecondDerivative.of(ctx.settings, ctx.n_x, given, along)
-        needs = ctx.needs_input_grad[2 + len(given) :]
-        out = [one if needed else None for one, needed in zip(found, needs, strict=True)]
-        return None, None, *[None] * len(given), *out
-
-    @staticmethod
-    def vmap(
-        info: Any, in_dims: tuple[Any, ...], settings: Settings, n_x: int | None, *given: Any
-    ) -> tuple[Any, tuple[int, ...]]:
-        """Take one problem after the other."""
-        fronts = _in_front(info.batch_size, in_dims[2:], given)
-        call: Any = SecondDerivative.apply
-        each = [call(settings, n_x, *one) for one in zip(*fronts, strict=True)]
-        found = tuple(torch.stack(parts) for parts in zip(*each, strict=True))
-        return found, (0,) * len(found)
-
-
-def _second_derivative(
-    settings: Settings, n_x: int | None, given: tuple[Any, ...], along: tuple[Any, ...]
-) -> Tensors:
-    """Return H v in each of the given tensors; that of a scale which is None is empty."""
-    if is_sparse(settings):
-        raise NotImplementedError(
-            "a loss of candidate pairs has no second derivatives: leave out neighbours, or "
-            "create_graph=True"
-        )
-    if isinstance(settings.weights, SpanningTree):
-        raise NotImplementedError(
-            "a loss of spanning trees has no second derivatives: take NearestNeighbours or a "
-            "kernel, or leave out create_graph=True"
-        )
-    *points, scale = given
-    batch, none = points[0].shape[:-2], points[0].new_empty(0)
-    own = none if scale is None else scale.expand((*batch, *scale.shape))
-    with torch.enable_grad():
-        leaves: list[Any] = [one.detach().double().requires_grad_() for one in (*points, own)]
-        *wide, level = leaves
-        if scale is None:
-            constants = torch.tensor(settings.scales, dtype=torch.float64)
-            level = constants.expand((*batch, *constants.shape)) if settings.scales else None
-        if n_x is None:
-            loss = _batched_in_torch(settings, wide[0], wide[1], level)
-        else:
-            loss = of_distances(settings, wide[0], n_x, level)
-        slopes = torch.autograd.grad(loss.sum(), leaves, create_graph=True, materialize_grads=True)
-        # slopes that are constant are on no tape without the last term
-        slopes = tuple(slope + 0 * leaf for slope, leaf in zip(slopes, leaves, strict=True))
-    pairs = zip(along, leaves, strict=True)
-    ways = [torch.zeros_like(leaf) if way is None else way.double() for way, leaf in pairs]
-    # directions may be the batches of `is_grads_batched`, which only `grad_outputs` takes
-    found = torch.autograd.grad(slopes, leaves, ways)
-    return tuple(one.to(like) for one, like in zip(found, (*points, own), strict=True))
-
-
-def _batched_in_torch(
-    settings: Settings, x: torch.Tensor, y: torch.Tensor, scale: torch.Tensor | None
-) -> torch.Tensor:
-    """Return the losses of (..., n, d) points by torch alone; every problem has its own scale."""
-    batch = x.shape[:-2]
-    if not batch:
-        return loss_in_torch(settings, x, y, scale)
-    x, y = x.reshape(-1, *x.shape[-2:]), y.reshape(-1, *y.shape[-2:])
-    scales = [None] * len(x) if scale is None else scale.reshape(-1, *scale.shape[len(batch) :])
-    each = zip(x, y, scales, strict=True)
-    return torch.stack([loss_in_torch(settings, *one) for one in each]).reshape(batch)
-
-
 def loss_of(
     settings: Settings, text: str, x: torch.Tensor, y: torch.Tensor, scale: torch.Tensor | None
 ) -> torch.Tensor:
@@ -418,7 +266,7 @@ def loss_of(
     if not x.is_cpu:
         _check_dense(settings)
         own = None if scale is None else scale.expand((*x.shape[:-2], *scale.shape))
-        return _batched_in_torch(settings, x, y, own)
+        return batched_in_torch(settings, x, y, own)
     _leave_nested_transforms_to_eager()
     found: Tensors = LossOfPoints.apply(  # type: ignore[no-untyped-call]
         x, y, scale, text, _wants(x, y, scale)
