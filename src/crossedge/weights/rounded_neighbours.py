@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossedge.numerics.neighbours.nearest import Nearest
 from crossedge.runtime.types import Floats, Ints
 from crossedge.weights.edge_list import EdgeList
 from crossedge.weights.searches import Search, edges_of_search
 from crossedge.weights.thinned_neighbours import ThinnedNeighbours
+
+if TYPE_CHECKING:
+    from crossedge.numerics.neighbours.nearest import Nearest
 
 UNITS_PER_POINT, LEAST_UNITS = 16, 128  # the weights of a point add up to the first, times size
 
