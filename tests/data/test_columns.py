@@ -13,7 +13,8 @@ from scipy.stats import binom, kstest
 
 import crossedge as ce
 from crossedge.data.cautions import look_out
-from crossedge.data.columns import identifiers, show_columns
+from crossedge.data.columns import show_columns
+from crossedge.data.encoding import identifiers
 from crossedge.data.samples import pool
 
 RNG = np.random.default_rng(0)

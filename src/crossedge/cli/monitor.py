@@ -16,7 +16,7 @@ from crossedge.cli.arguments import COUNT, SEED, Answer, Parsed, Task, WithHelp
 from crossedge.cli.tables import SCALES
 
 if TYPE_CHECKING:
-    from crossedge.data.tables import Table
+    from crossedge.data.table import Table
     from crossedge.monitoring import Monitor, MonitorState
 
 UNFINISHED = ("~", ".tmp", ".part", ".crdownload")  # how names of files end that are being written

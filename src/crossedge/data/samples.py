@@ -11,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from crossedge.data.cautions import look_out
-from crossedge.data.columns import Column, Raw, check_scale, encode
+from crossedge.data.columns import Column, check_scale
+from crossedge.data.encoding import encode
+from crossedge.data.raw import Raw
 from crossedge.numerics.tolerances import NEGATIVE
 from crossedge.runtime.arrays import is_tensor
 from crossedge.runtime.types import Bools, Floats, Ints

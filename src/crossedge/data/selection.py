@@ -9,9 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from crossedge.data.columns import Column, identifiers, spelt_cells
+from crossedge.data.columns import Column
+from crossedge.data.encoding import identifiers
 from crossedge.data.files import STDIN
-from crossedge.data.tables import Table, matched, read_table
+from crossedge.data.raw import spelt_cells
+from crossedge.data.table import Table, matched
+from crossedge.data.tables import read_table
 
 SHOWN_VALUES = 5  # in a message
 

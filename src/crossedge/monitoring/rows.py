@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 
 from crossedge.data.cautions import look_out
-from crossedge.data.columns import Column, Raw, encode_pooled, identifiers, join, read_column
+from crossedge.data.columns import Column
+from crossedge.data.encoding import encode_pooled, identifiers
+from crossedge.data.joined import join
+from crossedge.data.raw import Raw, read_column
 from crossedge.data.samples import as_points, as_table, is_frame
 from crossedge.runtime.types import Floats, Ints
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crossedge.data.columns import Raw
+from crossedge.data.raw import Raw
 from crossedge.reports.svg import box, drawing, linear, path, words
 from crossedge.runtime.types import Bools, Floats
 from crossedge.witnesses.cells import brief, cut, shown_as

@@ -11,7 +11,8 @@ import numpy as np
 from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 
-from crossedge.data.columns import Column, Raw
+from crossedge.data.columns import Column
+from crossedge.data.raw import Raw
 from crossedge.data.samples import Samples
 from crossedge.effects import EffectSize
 from crossedge.findings import Findings

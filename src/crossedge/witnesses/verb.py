@@ -13,8 +13,9 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from crossedge.adaptive import adaptive_test
-from crossedge.data.columns import Raw, check_scale
+from crossedge.data.columns import check_scale
 from crossedge.data.distances import Distance, Distances, point_distances, pooled_distances
+from crossedge.data.raw import Raw
 from crossedge.data.samples import Samples, random_rows
 from crossedge.null.labellings import Labellings
 from crossedge.runtime.calls import run_usual
