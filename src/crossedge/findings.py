@@ -20,7 +20,7 @@ from crossedge.null import Law
 from crossedge.result import TwoSampleResult
 from crossedge.runtime.calls import run_usual
 from crossedge.runtime.randomness import Rng, check_rng, random_key
-from crossedge.verbs import checked_test
+from crossedge.verbs import cautions_of, checked_test
 from crossedge.weights import Graph, NearestNeighbours, Weights
 from crossedge.witnesses import Witness
 from crossedge.witnesses.verb import locate
@@ -86,7 +86,7 @@ def find(
             if with_witness:
                 where = locate(samples, distances, None, level, WITNESS_LABELLINGS, key, distance)
                 witness = replace(where, rows=rows, n_given=total)
-        cautions = (*left_out_lines(left_out), *samples.cautions)
+        cautions = (*left_out_lines(left_out), *cautions_of(samples, weights))
         return Findings(found, effect, witness, samples, cautions)
 
     return run_usual(run)

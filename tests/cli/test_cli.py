@@ -283,6 +283,12 @@ class TestTables:
         assert "\n  id    number    left out: row numbers" in out
         assert err == "crossedge: warning: column 'id' is left out: row numbers\n"
 
+    def test_identifiers_are_asked_back_by_name(self, capsys):
+        for flags in ("", " --sample 20"):
+            code, out, err = self.run(capsys, f"test all.csv --by group --columns size,id{flags}")
+            assert (code, "left out" in err) == (0, False)
+            assert "2 numbers, as points in 2 dimensions" in out
+
     def test_the_gate_on_the_size_of_a_difference(self, capsys):
         code, out, _ = self.run(capsys, "test all.csv --by group --fail-above-effect 0.1 --json")
         effect = json.loads(out)["effect"]

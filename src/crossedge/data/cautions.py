@@ -14,7 +14,7 @@ from crossedge.runtime.interrupts import checkpoint
 from crossedge.runtime.types import Bools, Floats, Ints
 
 FEW_ROWS = 20  # a sample with fewer rows is called tiny
-MOST_OF_DISTANCE = 0.99  # the share of the squared distance from which one column drowns the rest
+MOST_OF_DISTANCE = 0.9  # the share of the squared distance from which one column drowns the rest
 RARE = 1e-6  # how rarely independent rows may look sorted, over all columns
 ROWS_LOOKED_AT = 20_000  # of each sample, for the order of the rows
 COLUMNS_LOOKED_AT = 64  # likewise
@@ -29,7 +29,18 @@ def look_out(
     `names` has for each coordinate the name of the column that it comes from.
     """
     found = [*_tiny(in_x), *_shared_rows(points, in_x), *_order(points, in_x, names)]
-    return (*found, *(_drowned(points, names) if unscaled else ()))
+    hint = "scale the columns, as with scale='robust' (--scale robust)"
+    return (*found, *(_drowned(points, names, hint) if unscaled else ()))
+
+
+def long_tails(points: Floats, names: Sequence[str]) -> tuple[str, ...]:
+    """Return a line if one column drowns the others though it was scaled, by a few far values.
+
+    A scaled column has spread 1, and categories that are rare have less. So the others count for
+    one such column at least.
+    """
+    hint = "its far values outweigh the rest: take ranks, as with scale='rank' (--scale rank)"
+    return tuple(_drowned(points, names, hint, least=1.0))
 
 
 def _tiny(in_x: Bools) -> Iterator[str]:
@@ -41,18 +52,22 @@ def _tiny(in_x: Bools) -> Iterator[str]:
         )
 
 
-def _drowned(points: Floats, names: Sequence[str]) -> Iterator[str]:
-    """Name a column that makes nearly all of the distance: shares are those of the variance."""
+def _drowned(points: Floats, names: Sequence[str], hint: str, least: float = 0.0) -> Iterator[str]:
+    """Name a column that makes nearly all of the distance: shares are those of the variance.
+
+    The others together are taken to have at least the variance `least`.
+    """
     top = np.abs(points).max() or 1.0
     shares: dict[str, float] = {}
     for name, coordinate in zip(names, points.T, strict=True):
         shares[name] = shares.get(name, 0.0) + float((coordinate / top).var())
-    total = sum(shares.values())
     most = max(shares, key=lambda name: shares[name])
-    if len(shares) > 1 and shares[most] > MOST_OF_DISTANCE * total > 0:
+    own = shares.pop(most)
+    total = own + max(sum(shares.values()), least / top / top)
+    if shares and own > MOST_OF_DISTANCE * total > 0:
         yield (
-            f"column {most!r} makes {100 * shares[most] / total:.4g}% of the squared distance and "
-            "drowns the others: scale the columns, as with scale='robust'"
+            f"column {most!r} makes {100 * own / total:.4g}% of the squared distance and drowns "
+            f"the others: {hint}"
         )
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from crossedge.data.columns import LEFT_OUT, SHOWN_NAMES, Column, brief, shown
-from crossedge.data.identifiers import identifier, names_rows, numbers_rows
+from crossedge.data.identifiers import identifier_of
 from crossedge.data.raw import Raw
 from crossedge.data.spelling import as_number
 from crossedge.runtime.types import Floats
@@ -31,16 +31,19 @@ class Made(NamedTuple):
     coordinates: list[Floats]
 
 
-def coordinates_of(raw: Raw, name: str, scale: str, alone: bool) -> Made:
+def coordinates_of(raw: Raw, name: str, scale: str, wanted: bool) -> Made:
+    """Return a pooled column as coordinates, if it is wanted even where it is an identifier."""
     missing = int(raw.missing.sum())
     if raw.kind == "empty":
         return Made(Column(name, "empty", f"{LEFT_OUT}no values", (), missing), [])
+    if raw.kind == "text":
+        _check_numbers(sorted(raw.texts), name)
+    if not wanted and (identifier := identifier_of(raw, name)):
+        return Made(identifier, [])
     if raw.kind == "text" or (raw.kind == "boolean" and missing):
-        return _categories(raw, name, alone)
+        return _categories(raw, name)
     if raw.kind == "boolean":
         return _two_values(raw, name)
-    if not alone and numbers_rows(raw):
-        return Made(identifier(name, raw.kind), [])
     return _numbers(raw, name, scale)
 
 
@@ -52,7 +55,7 @@ def _two_values(raw: Raw, name: str) -> Made:
     return Made(made, [raw.values * APART])
 
 
-def _categories(raw: Raw, name: str, alone: bool) -> Made:
+def _categories(raw: Raw, name: str) -> Made:
     """Return a coordinate for each category, of which missing values are one."""
     kind = "category"
     if raw.kind == "boolean":
@@ -63,18 +66,16 @@ def _categories(raw: Raw, name: str, alone: bool) -> Made:
     missing = int(raw.missing.sum())
     present = len(raw.missing) - missing
     levels = sorted(raw.texts)
-    if kind == "category":
-        _check_numbers(levels, name)
-        if not alone and names_rows(raw):
-            return Made(identifier(name, kind), [])
-        if len(levels) > MOST_CATEGORIES and (
-            len(levels) > MOST_SHARE * present or len(levels) > MOST_COORDINATES
-        ):
-            raise ValueError(
-                f"column {name!r} is text with {len(levels):,} distinct values in {present:,} "
-                f"rows, such as {shown(levels[0])}: drop it, or group its values into categories "
-                "(dates are read as 2024-05-31)"
-            )
+    if (
+        kind == "category"
+        and len(levels) > MOST_CATEGORIES
+        and (len(levels) > MOST_SHARE * present or len(levels) > MOST_COORDINATES)
+    ):
+        raise ValueError(
+            f"column {name!r} is text with {len(levels):,} distinct values in {present:,} "
+            f"rows, such as {shown(levels[0])}: drop it, or group its values into "
+            "categories (dates are read as 2024-05-31)"
+        )
     order = {level: place for place, level in enumerate(levels)}
     table = np.array([*(order[text] for text in raw.texts), len(levels)])
     codes = table[np.where(raw.missing, -1, raw.values)]

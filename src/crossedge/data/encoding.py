@@ -6,14 +6,14 @@ that p-values by labellings stay valid.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from crossedge.data.columns import SHOWN_NAMES, Column, left_out_lines
 from crossedge.data.coordinates import Made, coordinates_of
-from crossedge.data.identifiers import identifier, names_rows, numbers_rows
+from crossedge.data.identifiers import identifier_of
 from crossedge.data.joined import join
 from crossedge.data.raw import Raw, read_column
 from crossedge.runtime.headroom import check_bytes
@@ -30,10 +30,13 @@ class Encoded(NamedTuple):
     raws: tuple[Raw, ...]  # the pooled columns in their own units, in the order of `columns`
 
 
-def encode(x: Any, y: Any, names: Sequence[Any], scale: str) -> Encoded:
+def encode(
+    x: Any, y: Any, names: Sequence[Any], scale: str, asked: Collection[str] = ()
+) -> Encoded:
     """Turn two tables into points, column by column.
 
-    A table gives a column for a name: x[name]. Both have all the names.
+    A table gives a column for a name: x[name]. Both have all the names. Columns that are asked for
+    are not left out as identifiers.
     """
     pooled = (
         (
@@ -46,18 +49,21 @@ def encode(x: Any, y: Any, names: Sequence[Any], scale: str) -> Encoded:
         )
         for name in names
     )
-    return encode_pooled(pooled, len(names), scale)
+    known = [str(name) for name in names]
+    return encode_pooled(pooled, known if len(known) == 1 else asked, scale)
 
 
-def encode_pooled(columns: Iterable[tuple[str, Raw]], count: int, scale: str) -> Encoded:
-    """Turn so many columns, each with its name, into points."""
+def encode_pooled(
+    columns: Iterable[tuple[str, Raw]], asked: Collection[str], scale: str
+) -> Encoded:
+    """Turn columns, each with its name, into points."""
     made: list[Made] = []
     raws: list[Raw] = []
     height = 0
     for name, column in columns:
         checkpoint()
         height = len(column.missing)
-        made.append(coordinates_of(column, name, scale, alone=count == 1))
+        made.append(coordinates_of(column, name, scale, wanted=name in asked))
         raws.append(column)
     described = tuple(each.column for each in made)
     if not any(column.outputs for column in described):
@@ -77,16 +83,19 @@ def encode_pooled(columns: Iterable[tuple[str, Raw]], count: int, scale: str) ->
     return Encoded(points, described, tuple(left_out_lines(described)), tuple(raws))
 
 
-def identifiers(x: Any, y: Any, names: Sequence[Any]) -> list[Column]:
-    """Return the columns that number or name the rows and say nothing else."""
+def identifiers(x: Any, y: Any, names: Sequence[Any], asked: Collection[str] = ()) -> list[Column]:
+    """Return the columns that number or name the rows and say nothing else, unless asked for."""
     if len(names) == 1:
         return []
     found = []
     for name in names:
         shown = str(name)
-        joined = join(read_column(x[name], shown, "x"), read_column(y[name], shown, "y"), shown)
-        if numbers_rows(joined):
-            found.append(identifier(shown, "number"))
-        elif joined.kind == "text" and names_rows(joined):
-            found.append(identifier(shown, "category"))
-    return found
+        if shown not in asked:
+            own = read_column(x[name], shown, "x"), read_column(y[name], shown, "y")
+            found.append(identifier_of(join(*own, shown), shown))
+    return [each for each in found if each is not None]
+
+
+def asked_for(*samples: Any) -> frozenset[str]:
+    """Return the names of the columns that somebody asked for, identifiers or not."""
+    return frozenset(name for sample in samples for name in getattr(sample, "asked", ()))

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from crossedge.data.cautions import look_out
+from crossedge.data.cautions import long_tails, look_out
 from crossedge.data.columns import Column, check_scale
-from crossedge.data.encoding import encode
+from crossedge.data.encoding import asked_for, encode
 from crossedge.data.raw import Raw
 from crossedge.numerics.tolerances import NEGATIVE
 from crossedge.runtime.arrays import is_tensor
@@ -32,6 +32,7 @@ class Samples:
     columns: tuple[str, ...] | None = None  # names of the coordinates, if x or y is a frame
     made: tuple[Column, ...] = ()  # what was done to the columns of a frame
     cautions: tuple[str, ...] = ()  # what the caller should know of a frame, one line each
+    far: tuple[str, ...] = ()  # likewise, for weights that grow with the distance
     raws: tuple[Raw, ...] = ()  # the columns of a frame in their own units, as in `made`
     design: Design | None = None  # which labels may be exchanged; None for all
 
@@ -100,16 +101,23 @@ def _pool_tables(x: Any, y: Any, scale: str | None) -> Samples:
     for name, size in (("x", n_x), ("y", n_y)):
         if not size:
             raise ValueError(f"{name} has no rows: each sample needs at least one point")
-    encoded = encode(x_table, y_table, names, scale)
+    encoded = encode(x_table, y_table, names, scale, asked_for(x, y))
     in_x = np.arange(n_x + n_y) < n_x
     outputs = tuple(output for column in encoded.columns for output in column.outputs)
     cautions = encoded.cautions
+    owners = [column.name for column in encoded.columns for _ in column.outputs]
     if frames:
-        owners = [column.name for column in encoded.columns for _ in column.outputs]
         cautions += look_out(encoded.points, in_x, owners, unscaled=scale == "none")
-    as_tensors = is_tensor(x) or is_tensor(y)
-    made, raws = encoded.columns, encoded.raws
-    return Samples(encoded.points, in_x, as_tensors, outputs, made, cautions, raws)
+    return Samples(
+        encoded.points,
+        in_x,
+        is_tensor(x) or is_tensor(y),
+        outputs,
+        encoded.columns,
+        cautions,
+        far=long_tails(encoded.points, owners) if frames and scale != "none" else (),
+        raws=encoded.raws,
+    )
 
 
 def stacked_frames(first: Any, rest: list[Any]) -> Any:
