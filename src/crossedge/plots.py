@@ -18,6 +18,7 @@ except ModuleNotFoundError:
         "crossedge.plots needs matplotlib: pip install 'crossedge[plots]'"
     ) from None
 
+from crossedge.data.columns import short_name
 from crossedge.data.distances import Distance, pooled_distances
 from crossedge.effects import EffectSize
 from crossedge.result import TwoSampleResult
@@ -214,7 +215,8 @@ def plot_witness(found: Witness, ax: Axes | None = None) -> Axes:
             linewidths=0,
         )
     bar = ax.figure.colorbar(drawn, ax=ax, ticks=[-1, 0, 1])
-    bar.ax.set_yticklabels(["only x", "as expected", "only y"])
+    x, y = map(short_name, found.names)
+    bar.ax.set_yticklabels([f"only {x}", "as expected", f"only {y}"])
     ax.set_xticks([])
     ax.set_yticks([])
     ax.set_title(f"p = {found.pvalue:.3g}, {chosen.sum():,} points significant", fontsize=10)

@@ -148,7 +148,7 @@ def test_answers_are_those_of_the_verbs(differing):
     x, y, _, found, _ = differing
     test = ce.two_sample(x, y, n_resamples=199, rng=0)
     effect = ce.effect_size(x, y, rng=0)
-    witness = ce.witness(x, y, rng=0)
+    witness = ce.witness(x, y, rng=0, names=("old", "new"))
     assert (found.test.pvalue, found.test.statistic) == (test.pvalue, test.statistic)
     assert found.effect.to_dict() == effect.to_dict()
     assert found.witness.to_dict() == witness.to_dict()

@@ -73,18 +73,30 @@ def _drowned(points: Floats, names: Sequence[str], hint: str, least: float = 0.0
 
 def _shared_rows(points: Floats, in_x: Bools) -> Iterator[str]:
     """Count rows that stand in both samples, if they are no coincidence of discrete values."""
+    shared = _count_shared(points, in_x)
+    if shared:
+        yield (
+            f"{shared:,} of {int(in_x.sum()):,} rows of the first sample stand in the second, "
+            "too: samples that share rows look more alike than their distributions are"
+        )
+
+
+def have_same_rows(points: Floats, in_x: Bools) -> bool:
+    """Return whether both samples have the same rows, in any order, and not by coincidence."""
+    n_x = int(in_x.sum())
+    return 2 * n_x == len(in_x) and _count_shared(points, in_x) == n_x
+
+
+def _count_shared(points: Floats, in_x: Bools) -> int:
+    """Return how many rows of x are rows of y; 0 if it may be by chance."""
     keys = _keys(points)
     distinct, place = np.unique(keys, return_inverse=True)
     of_x = np.bincount(place[in_x], minlength=len(distinct))
     of_y = np.bincount(place[~in_x], minlength=len(distinct))
-    shared = int(of_x[of_y > 0].sum())
+    shared = int(np.minimum(of_x, of_y).sum())
     repeated = int((of_x[of_x > 1] - 1).sum() + (of_y[of_y > 1] - 1).sum())
     # by chance, rows repeat within samples about as often as between them
-    if shared > TIMES_AS_OFTEN * repeated:
-        yield (
-            f"{shared:,} of {len(points[in_x]):,} rows of the first sample stand in the second, "
-            "too: samples that share rows look more alike than their distributions are"
-        )
+    return shared if shared > TIMES_AS_OFTEN * repeated else 0
 
 
 def _keys(points: Floats) -> Ints:
@@ -122,6 +134,7 @@ def _order(points: Floats, in_x: Bools, names: Sequence[str]) -> Iterator[str]:
                 yield (
                     f"the rows of the {sample} sample are sorted or clustered by {name!r}: "
                     "sorting is harmless, but rows that depend on each other, as in time series, "
-                    "make the p-value too small (see blocks)"
+                    "make the p-value too small: say which belong together by --pairs, --strata or "
+                    "--clusters (in Python, by blocks)"
                 )
                 break

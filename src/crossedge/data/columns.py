@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 SCALES = ("none", "std", "robust", "rank")
 SHOWN_NAMES = 3  # in a message
+LONGEST_NAME = 41  # characters of a name in a summary
 LEFT_OUT = "left out: "
 
 
@@ -42,11 +44,27 @@ def check_scale(scale: object) -> None:
         raise ValueError(f"scale={scale!r} is unknown: give one of {names}, or None")
 
 
+def check_sample_names(names: Any) -> tuple[str, str]:
+    """Return what two samples are called, or raise TypeError."""
+    if isinstance(names, str) or len(names) != 2 or not all(isinstance(n, str) for n in names):
+        raise TypeError(f"names={names!r} are no two texts: give a pair such as ('old', 'new')")
+    return names[0], names[1]
+
+
 def show_columns(columns: Iterable[Column]) -> str:
     """Return a table of what was done to each column, one line each."""
-    rows = [(printable(column.name), column.kind, column.treatment) for column in columns]
+    rows = [(short_name(column.name), column.kind, column.treatment) for column in columns]
     width = max((len(name) for name, _, _ in rows), default=0)
     return "\n".join(f"  {name:<{width}}  {kind:<8}  {done}" for name, kind, done in rows)
+
+
+def short_name(name: str) -> str:
+    """Return a name on one line, without its middle if it is long: ends tell names apart."""
+    text = printable(name)
+    if len(text) <= LONGEST_NAME:
+        return text
+    half = (LONGEST_NAME - 3) // 2
+    return f"{text[:half]}...{text[-half:]}"
 
 
 def printable(text: str) -> str:

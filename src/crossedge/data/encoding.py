@@ -31,7 +31,12 @@ class Encoded(NamedTuple):
 
 
 def encode(
-    x: Any, y: Any, names: Sequence[Any], scale: str, asked: Collection[str] = ()
+    x: Any,
+    y: Any,
+    names: Sequence[Any],
+    scale: str,
+    asked: Collection[str] = (),
+    called: tuple[str, str] = ("x", "y"),
 ) -> Encoded:
     """Turn two tables into points, column by column.
 
@@ -42,8 +47,8 @@ def encode(
         (
             str(name),
             join(
-                read_column(x[name], str(name), "x"),
-                read_column(y[name], str(name), "y"),
+                read_column(x[name], str(name), called[0]),
+                read_column(y[name], str(name), called[1]),
                 str(name),
             ),
         )

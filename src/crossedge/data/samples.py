@@ -14,6 +14,7 @@ from crossedge.data.cautions import long_tails, look_out
 from crossedge.data.columns import Column, check_scale
 from crossedge.data.encoding import asked_for, encode
 from crossedge.data.raw import Raw
+from crossedge.data.table import Table
 from crossedge.numerics.tolerances import NEGATIVE
 from crossedge.runtime.arrays import is_tensor
 from crossedge.runtime.types import Bools, Floats, Ints
@@ -76,12 +77,21 @@ def is_frame(sample: Any) -> bool:
     return hasattr(sample, "columns") and (hasattr(sample, "to_numpy") or hasattr(sample, "named"))
 
 
+def name_of(sample: Any, name: str) -> str:
+    """Return what a message calls a sample: a table by its file, others by the argument."""
+    return sample.source if isinstance(sample, Table) else name
+
+
 def _pool_tables(x: Any, y: Any, scale: str | None) -> Samples:
     """Pool two samples of which at least one is a frame, or which are to be scaled."""
-    x_table, y_table = as_table(x, "x"), as_table(y, "y")
+    x_name, y_name = (name_of(sample, name) for sample, name in ((x, "x"), (y, "y")))
+    x_table, y_table = as_table(x, x_name), as_table(y, y_name)
     frames = [sample for sample in (x, y) if is_frame(sample)]
     if len(frames) == 2:
-        for own, has, other, lacks in ((y_table, "y", x_table, "x"), (x_table, "x", y_table, "y")):
+        for own, has, other, lacks in (
+            (y_table, y_name, x_table, x_name),
+            (x_table, x_name, y_table, y_name),
+        ):
             strangers = [name for name in own if name not in other]
             if strangers:
                 raise ValueError(
@@ -98,10 +108,10 @@ def _pool_tables(x: Any, y: Any, scale: str | None) -> Samples:
         scale = "robust" if any(getattr(frame, "named", True) for frame in frames) else "none"
     names = list(x_table)
     n_x, n_y = (len(table[names[0]]) for table in (x_table, y_table))
-    for name, size in (("x", n_x), ("y", n_y)):
+    for name, size in ((x_name, n_x), (y_name, n_y)):
         if not size:
             raise ValueError(f"{name} has no rows: each sample needs at least one point")
-    encoded = encode(x_table, y_table, names, scale, asked_for(x, y))
+    encoded = encode(x_table, y_table, names, scale, asked_for(x, y), called=(x_name, y_name))
     in_x = np.arange(n_x + n_y) < n_x
     outputs = tuple(output for column in encoded.columns for output in column.outputs)
     cautions = encoded.cautions

@@ -389,7 +389,8 @@ class Monitor:
             pvalues = np.array([*(each.pvalue for each in recent), state.pvalue])
             since = self._first + likely_start(pvalues)
         columns = changed_columns(self._rows, self._batch_of >= since)
-        return replace(state, since=since, columns=columns)
+        name = state.name if since == state.batch else self.history[since - 1].name
+        return replace(state, since=since, since_name=name, columns=columns)
 
     def _forget(self, source: np.random.Generator) -> None:
         """Keep at most `memory` rows, each as likely as any other."""

@@ -39,6 +39,8 @@ class MonitorState:
         After an alarm, the columns that changed most: `.name`, `.change`, `.is_clear`, `.words`.
     name : str or None
         The name that the caller gave to the batch, such as that of a file.
+    since_name : str or None
+        The name of the batch with which the change began, if it has one.
     words : str
         The answer in one sentence.
     """
@@ -52,6 +54,7 @@ class MonitorState:
     since: int | None = None
     columns: tuple[ColumnChange, ...] = ()
     name: str | None = None
+    since_name: str | None = None
 
     @property
     def words(self) -> str:
@@ -65,7 +68,8 @@ class MonitorState:
             where = "in no column clearly, so perhaps in how columns go together"
         else:
             where = "small, but lasting"
-        return f"ALARM: the data has changed since about batch {self.since}, {where}"
+        name = "" if self.since_name is None else f" ({printable(self.since_name)})"
+        return f"ALARM: the data has changed since about batch {self.since}{name}, {where}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return all facts as plain values, which JSON can hold.

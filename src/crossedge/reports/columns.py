@@ -30,6 +30,11 @@ def missing_shares(raw: Raw, in_x: Bools) -> tuple[float, float] | None:
     return float(raw.missing[in_x].mean()), float(raw.missing[~in_x].mean())
 
 
+def shows_missing(raw: Raw) -> bool:
+    """Return whether the figure of a column has a bar for missing values."""
+    return raw.kind not in ("number", "date") and len(raw.texts) < MOST_BARS
+
+
 def _histogram(key: str, name: str, kind: str, raw: Raw, in_x: Bools) -> str:
     known = ~raw.missing
     values = raw.values[known].astype(np.float64)
