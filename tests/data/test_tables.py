@@ -223,7 +223,7 @@ def test_integers_that_lose_digits_are_refused(tmp_path, sign, gap):
     x = read_table(written(tmp_path / "x.csv", f"a,b\n1,{sign}{most}\n2,1\n{gap}"))
     assert np.abs(pool(x, x, "none").values[:, 1]).max() == most
     y = read_table(written(tmp_path / "y.csv", f"a,b\n1,{sign}{most}\n2,{sign}{most + 1}\n{gap}"))
-    with pytest.raises(ValueError, match=r"column 'b' of y has integers beyond 2\^53"):
+    with pytest.raises(ValueError, match=r"column 'b' of .*y.csv has integers beyond 2\^53"):
         pool(x, y)
     large = read_table(written(tmp_path / "z.csv", f"1.5,{sign}1e300\n2,{sign}9e15\n"))
     assert abs(numbers(large)[0, 1]) == 1e300
@@ -469,7 +469,7 @@ def test_the_command_tests_two_files(tmp_path, capsys):
         ("none.csv", "none.csv"),
         ("text.csv", "text.csv is no table: line 2 has 3 cells, not 2"),
         ("empty.csv", "empty.csv has no points"),
-        ("infinite.csv", "column '2' of y has infinity in row 1"),
+        ("infinite.csv", "infinite.csv has infinity in row 1"),
     ):
         assert main(["test", str(tmp_path / "x.npy"), str(tmp_path / name)]) == 2
         error = capsys.readouterr().err

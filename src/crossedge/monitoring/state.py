@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, fields
+from importlib import import_module
 from typing import Any
 
 from crossedge.data.columns import printable
@@ -96,6 +97,21 @@ class MonitorState:
         str
         """
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the columns that changed most after an alarm, by `plots.plot_changes`.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Where to draw; by default the current axes of matplotlib.
+
+        Returns
+        -------
+        Axes
+        """
+        # plots is a room further down, and it needs matplotlib: it is imported where it is used
+        return import_module("crossedge.plots").plot_changes(self, ax=ax)
 
     def _rows(self) -> list[tuple[str, str]]:
         name = "" if self.name is None else f", {printable(self.name)}"
