@@ -194,6 +194,38 @@ class TestDates:
 
     def test_slashes_are_not_guessed(self):
         assert pooled(["1/2/2024"], ["2/1/2024"]).made[0].kind == "category"
+        assert pooled(["13/2/2024"], ["2/13/2024"]).made[0].kind == "category"
+
+    @pytest.mark.parametrize(
+        ("x", "y", "days"),
+        [
+            ("1/11/2024", "13/11/2024", 12),  # one day above 12 is enough, in either sample
+            ("1/11/2024", "11/13/2024", 307),
+            ("31-12-2023", "1-2-2024", 32),
+            ("31.12.2023", "1.2.2024", 32),
+            ("1.2.2024", "2.1.2024", -30),  # the day comes first between points
+            ("12.31.2023", "1.2.2024", 2),
+            ("2024/1/31", "2024.2.1", 1),
+            ("31/12/2023 23:30", "1/1/2024 11:30:36.5 PM", 1 + 36.5 / 86400),
+            ("12/31/2023 12:15 am", "12/31/2023 12:15pm", 0.5),
+            ("2024-01-01T12:00", "31/12/2023", -1.5),
+        ],
+    )
+    def test_the_order_of_a_date_is_told_by_all(self, x, y, days):
+        for sign, (a, b) in ((1, (x, y)), (-1, (y, x))):
+            found = pooled([a], [b], "none")
+            assert found.made[0].kind == "date"
+            np.testing.assert_allclose(np.diff(found.values[:, 0]), [sign * days], atol=1e-9)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            *("31.02.2024", "0.1.2024", "31/12/23", "1.2.3", "31/12-2023", "3/31/2024 13:00 pm"),
+            *("31/12/2023 25:00", "31/12/2023 1:00:61", "2024/31/12", "31/12/2023x", "32/1/2024"),
+        ],
+    )
+    def test_what_is_no_date(self, text):
+        assert pooled([text], ["31/12/2023"]).made[0].kind == "category"
 
 
 class TestLeftOut:

@@ -74,7 +74,7 @@ def _categories(raw: Raw, name: str) -> Made:
         raise ValueError(
             f"column {name!r} is text with {len(levels):,} distinct values in {present:,} "
             f"rows, such as {shown(levels[0])}: drop it, or group its values into "
-            "categories (dates are read as 2024-05-31)"
+            "categories (dates are read as 2024-05-31, and 5/31/2024 if days tell the order)"
         )
     order = {level: place for place, level in enumerate(levels)}
     table = np.array([*(order[text] for text in raw.texts), len(levels)])

@@ -14,7 +14,7 @@ from crossedge.data.encoding import asked_for, identifiers
 from crossedge.data.files import STDIN
 from crossedge.data.raw import spelt_cells
 from crossedge.data.table import Table, matched
-from crossedge.data.tables import read_table
+from crossedge.data.tables import read_tables
 
 SHOWN_VALUES = 5  # in a message
 
@@ -43,7 +43,7 @@ def read_pair(
     """Read two files, and match those of their columns that are compared."""
     if str(x_path) == str(y_path) == STDIN:
         raise ValueError("both samples are standard input: give a file for one of them")
-    x, y = read_table(x_path, header), read_table(y_path, header)
+    x, y = read_tables(x_path, y_path, header)
     if not (x.named and y.named):
         x, y = matched(x, y)
     return Pair(*matched(*choose_columns(Pair(x, y), columns, drop)))

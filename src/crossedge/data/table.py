@@ -22,6 +22,7 @@ class Table:
     values: Any  # a pandas frame, or an (n, d) array
     names: tuple[str, ...]
     named: bool  # whether the file names its columns; otherwise they are "1", "2", ...
+    decimal: str = ""  # the decimal sign that the text of the file tells, as in `decimal_signs`
     asked: tuple[str, ...] = ()  # columns that are compared even if they are identifiers
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 
+from crossedge.data.decimal_signs import OPEN
 from crossedge.data.files import STDIN, as_utf8, kind_of, line_of, read_bytes
 from crossedge.data.stored_tables import (
     kind_of_archive,
@@ -21,8 +22,22 @@ from crossedge.data.text_tables import read_text
 from crossedge.runtime.lazy import what_to_install
 
 
-def read_table(path: Path, header: bool | None = None) -> Table:
-    """Read one file or a folder of images, or raise ValueError that names the first fault."""
+def read_tables(x: Path, y: Path, header: bool | None = None) -> tuple[Table, Table]:
+    """Read two files alike: where one leaves its decimal sign open, the other one tells it."""
+    order = (y, x) if str(x) == STDIN else (x, y)  # standard input is read once, and last
+    first = read_table(order[0], header)
+    known = first.decimal if first.decimal in (",", ".") else ""
+    second = read_table(order[1], header, known)
+    if first.decimal == OPEN and second.decimal in (",", "."):
+        first = read_table(order[0], header, second.decimal)
+    return (second, first) if str(x) == STDIN else (first, second)
+
+
+def read_table(path: Path, header: bool | None = None, decimal: str = "") -> Table:
+    """Read one file or a folder of images, or raise ValueError that names the first fault.
+
+    A decimal sign serves text that leaves it open.
+    """
     name = "standard input" if str(path) == STDIN else str(path)
     if path.is_dir() and str(path) != STDIN:
         _check_no_header(header, "a folder of images")
@@ -40,7 +55,7 @@ def read_table(path: Path, header: bool | None = None) -> Table:
     elif kind == "npz":
         table = read_arrays(content, name)
     else:
-        table = _read_by_pandas(content, kind, name, header)
+        table = _read_by_pandas(content, kind, name, header, decimal)
     if not len(table) or not table.names:
         raise ValueError(f"{name} has no points: give a row for each")
     return table
@@ -52,7 +67,9 @@ def _check_no_header(header: bool | None, kind: str) -> None:
         raise ValueError(f"{option} is for text and sheets, not for {kind}: leave it out")
 
 
-def _read_by_pandas(content: bytes, kind: str, name: str, header: bool | None) -> Table:
+def _read_by_pandas(
+    content: bytes, kind: str, name: str, header: bool | None, decimal: str
+) -> Table:
     try:
         import pandas  # noqa: F401
         import pyarrow  # noqa: F401
@@ -76,4 +93,4 @@ def _read_by_pandas(content: bytes, kind: str, name: str, header: bool | None) -
         if table is not None:
             _check_no_header(header, "json")
             return table
-    return read_text(text, name, header)
+    return read_text(text, name, header, decimal)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from crossedge.data.decimal_signs import BOTH, OPEN, sign_of, with_point, without_blanks
 from crossedge.data.files import line_of
 from crossedge.data.headers import HEADER_LOOKAHEAD, INTEGER, Head, is_number, names_of
 from crossedge.data.spelling import as_number
@@ -17,17 +18,17 @@ from crossedge.data.stored_tables import to_pandas
 from crossedge.data.table import Table, framed, numbered
 from crossedge.runtime.interrupts import checkpoint
 
-DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
-DECIMAL_POINT = re.compile(r"[+-]?(\d+|\d{1,3}(,\d{3})+)\.\d+")
-THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
 HEAD_BYTES = 1 << 18  # of a text, from which its separator and names are found
 BLOCK_BYTES = 1 << 23  # of a text that is read at once; no row may be longer
 # texts that stand for a missing value
 MISSING = ["", " ", "#N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"]
 
 
-def read_text(text: bytes, name: str, header: bool | None) -> Table:
-    """Read a table whose separator, names and decimal sign are told by its first rows."""
+def read_text(text: bytes, name: str, header: bool | None, decimal: str = "") -> Table:
+    """Read a table whose separator, names and decimal sign are told by its first rows.
+
+    A decimal sign is given by another file, for cells that leave it open.
+    """
     import pyarrow as pa
     import pyarrow.csv as arrow
 
@@ -42,9 +43,9 @@ def read_text(text: bytes, name: str, header: bool | None) -> Table:
         text = b"\n".join(b"\t".join(line.split()) for line in text.splitlines())
         lines, separator = ["\t".join(line.split()) for line in lines], "\t"
     rows = [[cell.strip() for cell in row] for row in _cells(lines, separator)]
-    decimal = _decimal(rows, separator)
+    decimal, told = _decimal(rows, separator, decimal)
     if decimal == ",":
-        rows = [[_with_point(cell) for cell in row] for row in rows]
+        rows = [[with_point(cell, ",") for cell in row] for row in rows]
     quoted = lines[0].count('"') == 2 * len(rows[0])
     names = names_of(name, Head(rows, quoted and len(lines) > 1 and '"' not in lines[1]), header)
     try:
@@ -69,7 +70,7 @@ def read_text(text: bytes, name: str, header: bool | None) -> Table:
     for place, kind in enumerate(frame.dtypes):
         if kind not in ("Int64", "float64", "bool"):
             frame.isetitem(place, _mended(frame.iloc[:, place], decimal))
-    return framed(frame, name, names is not None)
+    return replace(framed(frame, name, names is not None), decimal=told)
 
 
 def _ends_a_line(column: Any) -> bool:
@@ -89,11 +90,11 @@ def _separator(lines: Sequence[str]) -> str:
         return max(",;\t|", key=first.count)
     words = [line.split() for line in lines]
     below = words[1:] or words
-    if len(below[0]) > 1 and all(is_number(_with_point(cell)) for cell in below[0]):
+    if len(below[0]) > 1 and all(is_number(with_point(cell, ",")) for cell in below[0]):
         return " "
     if len({len(row) for row in words}) == 1 and len(words[0]) > 1:
         for column in zip(*below, strict=True):
-            if all(is_number(_with_point(cell)) for cell in column):
+            if all(is_number(with_point(cell, ",")) for cell in column):
                 return " "
     return ","
 
@@ -105,45 +106,46 @@ def _cells(lines: Sequence[str], separator: str) -> list[list[str]]:
         return [line.split(separator) for line in lines]
 
 
-def _decimal(rows: Sequence[Sequence[str]], separator: str) -> str:
-    """Return a comma if some cells are numbers with a decimal comma, and none with a point."""
+def _decimal(rows: Sequence[Sequence[str]], separator: str, known: str) -> tuple[str, str]:
+    """Return the decimal sign, and whether the cells tell it: the sign again, OPEN or BOTH.
+
+    Where the cells leave it open it is `known` from another file, or a comma if no cell has a
+    point; unless commas separate cells, and those within quotes separate groups.
+    """
     cells = [cell for row in rows for cell in row]
-    commas = [cell for cell in cells if DECIMAL_COMMA.fullmatch(cell)]
-    if not commas or any(DECIMAL_POINT.fullmatch(cell) for cell in cells):
-        return "."
-    if separator == "," and all(THOUSANDS.fullmatch(cell) for cell in commas):
-        return "."
-    return ","
-
-
-def _with_point(cell: str) -> str:
-    """Return a number with a decimal comma as one with a point."""
-    is_number = DECIMAL_COMMA.fullmatch(cell)
-    return cell.replace(".", "").replace(",", ".") if is_number else cell
+    told = sign_of(cells)
+    if told in (",", "."):
+        return told, told
+    if told != OPEN:
+        return ".", told
+    has_point = any("." in cell and sign_of([cell]) == OPEN for cell in cells)
+    return known or ("." if has_point or separator == "," else ","), told
 
 
 def _mended(column: Any, decimal: str) -> Any:
-    """Return numbers, if all of the text in a column is numbers once blanks and groups go."""
+    """Return numbers, if all of the text in a column is numbers once blanks and groups go.
+
+    The column tells its decimal sign, or else the file does.
+    """
     import pandas as pd
 
     if column.dtype.kind not in "OU" and str(column.dtype) != "str":
         return column
     codes, distinct = column.factorize()
+    if not all(isinstance(value, str) for value in distinct):
+        return column
+    texts = [without_blanks(value.strip()) for value in distinct]
+    told = sign_of(texts)
+    if told == BOTH:
+        return column
+    sign = told if told in (",", ".") else decimal
+    texts = [with_point(text, sign) for text in texts]
     numbers: list[float] = []
-    texts: list[str] = []
-    for value in distinct:
-        if not isinstance(value, str):
-            return column
-        text = value.strip()
-        if decimal == ",":
-            text = _with_point(text)
-        elif THOUSANDS.fullmatch(text):
-            text = text.replace(",", "")
+    for text in texts:
         number = as_number(text) if text else np.nan
         if number is None:
             return column
         numbers.append(number)
-        texts.append(text)
     if all(map(INTEGER.fullmatch, texts)) and max(map(abs, numbers), default=0) < 2**63:
         return pd.array([None if code < 0 else int(texts[code]) for code in codes], "Int64")
     return np.array([*numbers, np.nan])[codes]
