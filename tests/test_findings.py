@@ -21,6 +21,10 @@ def test_verdicts_say_when_a_difference_is_slight():
     for other in (rng.normal(size=(4000, 1)) + 1, rng.normal(size=(4000, 1))):
         found = find(x, other, **settings)
         assert found.verdict == found.test.verdict
+    few = find(x[:200], rng.normal(size=(200, 1)) + 0.4, **settings)
+    assert few.test.pvalue < 0.05
+    assert few.effect.interval[0] < 0.05 < few.effect.interval[1]  # it may be large
+    assert few.verdict == few.test.verdict
     assert verdict_of(slight.test, None) == slight.test.verdict
     assert find(x, x[::-1], **settings).verdict.startswith("the samples have the same rows")
 

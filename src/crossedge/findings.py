@@ -6,6 +6,7 @@ at most 20,000 random ones, the same for both.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, SupportsIndex
@@ -51,8 +52,8 @@ def verdict_of(test: TwoSampleResult, effect: EffectSize | None, level: float = 
         return f"the samples have the same rows (p = {test.pvalue:.4g})"
     if effect is None or test.pvalue > level or not effect.is_slight:
         return test.verdict
-    most = f"{max(effect.interval[1], 0.001):.3f}"
-    return f"{test.verdict}, but very slightly: the divergence is below {most}"
+    most = max(math.ceil(1000 * effect.interval[1] - 1e-9), 1) / 1000
+    return f"{test.verdict}, but very slightly: the divergence is below {most:.3f}"
 
 
 def find(

@@ -296,6 +296,7 @@ class TestLeftOut:
                 rng.poisson(300, n),
                 rng.integers(0, 86_400, n),  # seconds of the day
                 rng.permutation(10**4)[:20],
+                np.unique(rng.normal(3.5e9, 4e8, n).astype(int)),
             ):
                 assert self.kept(values), (n, values[:3])
 
@@ -308,6 +309,8 @@ class TestLeftOut:
             assert self.kept(incomes, name), name
         assert self.kept(rng.integers(0, 9, 100), "cluster_id")  # which repeats
         assert self.kept(incomes[:20], "id")
+        for times, kept in ((5, False), (7, True)):  # 96 and 94 of 100 are distinct
+            assert self.kept([*incomes[: 101 - times], *[incomes[0]] * (times - 1)], "id") == kept
 
     def test_texts_of_one_form(self):
         rng = np.random.default_rng(0)
@@ -329,7 +332,7 @@ class TestLeftOut:
         """The limits, one by one: repeats that chance would make, rows, digits, evenness."""
         rng = np.random.default_rng(3)
         n = 60
-        for factor, kept in ((2.0, True), (0.5, False)):  # 5 and 20 expected repeats
+        for factor, kept in ((1.6, True), (1.2, False)):  # 6.3 and 8.3 expected repeats
             span = int(n * (n - 1) / 20 * factor)
             inner = rng.permutation(np.arange(1, span - 1))[: n - 2]
             assert self.kept(rng.permutation([0, span - 1, *inner])) == kept

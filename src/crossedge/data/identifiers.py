@@ -5,9 +5,9 @@ measurements, and all of them look at the pooled sample only:
 
 - Row numbers: every whole number of a range, once over both samples or once in each.
 - More distinct than chance allows: n independent numbers in a range of R whole ones have at least
-  n (n - 1) / 2R repeated pairs on average, and the fewest if they are spread evenly. So if ten are
-  expected and none is there, the numbers were given out, one to each row. Both samples may have
-  been numbered alike: then no number occurs three times, where ten would by chance.
+  n (n - 1) / 2R repeated pairs on average, and the fewest if they are spread evenly. So if seven
+  are expected and none is there, the numbers were given out, one to each row. Both samples may
+  have been numbered alike: then no number occurs three times, where seven would by chance.
 - Long and even: all different, of seven digits or more, and spread evenly over their range, as
   account numbers are and incomes are not. In a wide range there are no repeats to look for.
 - A name such as customer_id above whole numbers, or texts of one form, that hardly ever repeat.
@@ -25,7 +25,7 @@ from crossedge.data.raw import Raw
 from crossedge.runtime.types import Floats, Ints
 
 FEW_ROWS = 20  # up to this many rows, distinct values in sequence may be there by chance
-EXPECTED_REPEATS = 10.0  # where none is seen: by chance in less than one of 20,000 cases
+EXPECTED_REPEATS = 7.0  # where none is seen: by chance in less than one of a thousand columns
 EVEN_ROWS = 300  # fewer rows do not tell an even spread from a normal one
 EVEN_DISTANCE = 1.36  # of Kolmogorov and Smirnov times sqrt(n): 95% of even spreads are below
 LONG_NUMBER = 1_000_000  # the least number of seven digits
