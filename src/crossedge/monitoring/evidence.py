@@ -63,7 +63,7 @@ class Rule:
 
 
 def rule_of(rate: Any, length: Any) -> Rule:
-    """Return the rule that is given by a rate of false alarms or a run length, or raise ValueError."""
+    """Return the rule of a rate of false alarms or of a run length, or raise ValueError."""
     if rate is not None and length is not None:
         raise ValueError("false_alarm_rate and run_length are both given: leave one of them out")
     if length is not None:
