@@ -252,7 +252,7 @@ def test_the_command_knows_designs(tables, options, design, capsys):
     [
         (["--pairs", "--strata", "site"], "not both"),
         (["--clusters", "subject", "--sample", "9"], "--sample does not go with"),
-        (["--strata", "town"], "blocks names the column 'town'"),
+        (["--strata", "town"], "--strata or --clusters names the column 'town'"),
     ],
 )
 def test_the_command_refuses_what_does_not_go_together(tables, options, message, capsys):

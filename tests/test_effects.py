@@ -79,6 +79,19 @@ def test_coverage_and_level_at_the_tolerance(shift, true):
         assert 0.8 < np.sqrt(np.mean(np.square(errors))) / spread < 1.25
 
 
+def test_the_same_rows_tell_nothing():
+    x, _ = _samples(np.random.default_rng(0))
+    for y in (x, x[::-1]):
+        found = ce.effect_size(x, y, tolerance=0.1)
+        assert found.same_rows
+        assert found.interval == (0, 1)
+        assert (found.tolerance_pvalue, found.equivalence_pvalue) == (1, 1)
+        assert "have the same rows" in repr(found)
+    assert not ce.effect_size(x, np.concatenate([x[:-1], x[:1] + 1])).same_rows
+    coins = np.arange(60.0) % 2  # equal by coincidence
+    assert not ce.effect_size(coins, coins).same_rows
+
+
 def test_results_in_all_forms():
     x, y = _samples(np.random.default_rng(0))
     found = ce.effect_size(x, y, tolerance=0.1)

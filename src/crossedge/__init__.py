@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from crossedge.null.normality import normality as normality
     from crossedge.planning import Plan as Plan
     from crossedge.planning import plan as plan
+    from crossedge.plots import plot_graph as plot_graph
     from crossedge.reports import Report as Report
     from crossedge.reports import report as report
     from crossedge.result import TwoSampleResult as TwoSampleResult
@@ -100,6 +101,7 @@ _HOMES = {
     "learn_map": "crossedge.maps",
     "normality": "crossedge.null.normality",
     "plan": "crossedge.planning",
+    "plot_graph": "crossedge.plots",
     "power_study": "crossedge.studies",
     "report": "crossedge.reports",
     "sample_edges": "crossedge.weights",
@@ -110,7 +112,11 @@ _HOMES = {
 _SUBMODULES = {name: f"crossedge.{name}" for name in ("learning", "plots")}
 # names that need an extra are listed where it is installed, so that `help` can show them
 _WITH_TORCH = {"LearnedMap", "TwoSampleLoss", "gather", "learn_map"}
-__all__ = [name for name in _HOMES if name not in _WITH_TORCH or installed("torch")]
+_WITH_MATPLOTLIB = {"plot_graph"}
+_WANTING = (set() if installed("torch") else _WITH_TORCH) | (
+    set() if installed("matplotlib") else _WITH_MATPLOTLIB
+)
+__all__ = [name for name in _HOMES if name not in _WANTING]
 
 
 def __getattr__(name: str) -> Any:

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 
+from crossedge.data.cautions import have_same_rows
 from crossedge.data.columns import check_scale
 from crossedge.data.distances import Distance, Distances, pooled_distances
 from crossedge.data.samples import Samples, thinned
@@ -38,6 +39,7 @@ from crossedge.weights.graphs import check_graph, check_whole
 
 DEFAULT_NEIGHBOURS = 3  # a somewhat larger bias than one neighbour, a smaller standard error
 LOCAL_NEIGHBOURS = 10  # of each point, whose labels estimate the powers of m
+SLIGHT = 0.05  # a smaller divergence is slight: the best classifier errs for 39% or more
 FEWEST_POINTS = 5  # of each sample: U-statistics of the fourth power need four neighbours
 
 
@@ -76,6 +78,9 @@ class EffectSize:
         The sizes of the samples.
     weights : GraphWeights
         The graph.
+    same_rows : bool
+        Whether both samples have the same rows. They are then not independent, and tell nothing
+        of the distance of distributions: the interval is (0, 1), and the p-values are 1.
 
     See Also
     --------
@@ -95,6 +100,12 @@ class EffectSize:
     n_x: int
     n_y: int
     weights: GraphWeights
+    same_rows: bool = False
+
+    @property
+    def is_slight(self) -> bool:
+        """Whether the interval ends below 0.05, a small divergence."""
+        return self.interval[1] < SLIGHT
 
     def to_dict(self) -> dict[str, Any]:
         """Return all facts as plain values, which JSON can hold; the weights by name."""
@@ -114,8 +125,12 @@ class EffectSize:
     def _rows(self) -> list[tuple[str, str]]:
         low, high = self.interval
         least, most = self.classifier_error
+        sizes = ("samples", f"{self.n_x:,} and {self.n_y:,} points")
+        if self.same_rows:
+            said = "both samples have the same rows, which tells nothing of their distributions"
+            return [sizes, ("divergence", said)]
         rows = [
-            ("samples", f"{self.n_x:,} and {self.n_y:,} points"),
+            sizes,
             (
                 "divergence",
                 f"{self.divergence:.3f}, between {low:.3f} and {high:.3f} with "
@@ -246,8 +261,13 @@ def measure(
     graph: GraphWeights,
     confidence: float = 0.95,
     tolerance: float | None = None,
+    same_rows: bool | None = None,
 ) -> EffectSize:
-    """Return the effect size of samples that were checked and pooled."""
+    """Return the effect size of samples that were checked and pooled.
+
+    `same_rows` is whether both have the same rows, if that is known of all from which these were
+    drawn.
+    """
     from scipy.special import ndtr, ndtri
 
     n_x, n_y = samples.n_x, samples.n_y
@@ -274,6 +294,10 @@ def measure(
         score = (1 - tolerance - crossing) / math.sqrt(per_ratio * (1 - tolerance))
         p_larger, p_smaller = float(ndtr(-score)), float(ndtr(score))
     same = (mean_product(nearest, signs) + 1) / 2
+    equal = have_same_rows(samples.values, samples.in_x) if same_rows is None else same_rows
+    if equal:  # not independent: every row has its twin in the other sample
+        crossing, low, high = 1.0, 0.0, 1.0
+        p_larger = p_smaller = None if tolerance is None else 1.0
     return EffectSize(
         divergence=min(max(1 - crossing, 0.0), 1.0),
         interval=(low, high),
@@ -291,6 +315,7 @@ def measure(
         n_x=n_x,
         n_y=n_y,
         weights=graph,
+        same_rows=equal,
     )
 
 

@@ -18,6 +18,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from importlib import import_module
 from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
@@ -99,6 +100,18 @@ class Plan:
     def to_json(self, indent: int | None = None) -> str:
         """Return `to_dict` as JSON."""
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
+
+    def power_at(self, rows: float) -> float:
+        """Return the power with so many rows of both samples together, by the fitted curve."""
+        from scipy.special import ndtr, ndtri
+
+        evidence = self.evidence * (rows / sum(self.pilot)) ** self.growth
+        return float(ndtr(evidence - ndtri(1 - self.level)))
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw how the power grows, by `plots.plot_plan`, and return the axes."""
+        # plots is a room further down, and it needs matplotlib: it is imported where it is used
+        return import_module("crossedge.plots").plot_plan(self, ax=ax)
 
     def _rows(self) -> list[tuple[str, str]]:
         rows = [("pilot", f"{self.pilot[0]:,} and {self.pilot[1]:,} rows")]

@@ -23,7 +23,7 @@ from crossedge.runtime.counts import count_of
 from crossedge.runtime.randomness import Rng, check_rng, random_key
 from crossedge.single import single_test
 from crossedge.statistics import statistic_named
-from crossedge.weights import Graph, Weights
+from crossedge.weights import EnergyKernel, Graph, LinearKernel, QuadraticKernel, Weights
 from crossedge.weights.choice import check_choice
 
 CheckedTest = Callable[[Samples, Distances, Rng], TwoSampleResult]
@@ -220,7 +220,7 @@ def two_sample(
             samples, distances = no_distances(y)
         else:
             samples, distances = pooled_distances(own_x, own_y, distance, transform, scale, thin)
-        cautions = samples.cautions
+        cautions = cautions_of(samples, weights)
         if own_blocks is not None:
             design = design_of(own_blocks, (~samples.in_x).astype(np.int64))
             samples = replace(samples, design=design)
@@ -235,6 +235,12 @@ def two_sample(
     for caution in cautions:
         warnings.warn(caution, UserWarning, stacklevel=2)
     return result
+
+
+def cautions_of(samples: Samples, weights: Any) -> tuple[str, ...]:
+    """Return what the user should know of the samples, if they are tested with these weights."""
+    grows = isinstance(weights, EnergyKernel | LinearKernel | QuadraticKernel)
+    return samples.cautions + (samples.far if grows else ())
 
 
 def checked_test(

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -76,7 +77,14 @@ class TestLightness:
             ("test", 2, "Missing argument 'X' (see crossedge test --help)"),
             ("test x.csv", 2, "one file is given: give a second one, or --by COLUMN"),
             ("test x.csv x.csv --by a", 2, "--by splits one file, and two are given"),
-            ("test x.csv none.csv", 2, "none.csv"),
+            ("test x.csv none.csv", 2, "crossedge: no such file: none.csv\n"),
+            ("test x.csv x.csv --plot out.xyz", 2, "give a name that ends in one of png, pdf, svg"),
+            ("test x.csv x.csv --plot no/out.png", 2, "no is no folder, make it first"),
+            ("test x.csv x.csv --statistic energy --weights tree", 2, "for --weights energy"),
+            ("test x.csv x.csv --null tail", 2, "--null tail needs --weights"),
+            ("test x.csv x.csv --pairs --where", 2, "--where does not go with --pairs, --strata"),
+            ("test x.csv x.csv --strata a --sample 9", 2, "--sample does not go with --pairs"),
+            ("test x.csv x.csv --tolerance 1", 2, "1 is no divergence"),
             ("test x.npy wide.npy", 2, "wide.npy has 3 columns, x.npy has 2"),
             ("test x.csv x.csv --resamples 0", 2, "'--resamples': 0 is out of range: give 1 to"),
             ("test x.csv x.csv --seed x", 2, "'--seed': 'x' is no whole number"),
@@ -282,6 +290,62 @@ class TestTables:
         assert answer.startswith("two-sample test: adaptive")
         assert "\n  id    number    left out: row numbers" in out
         assert err == "crossedge: warning: column 'id' is left out: row numbers\n"
+
+    def test_identifiers_are_asked_back_by_name(self, capsys):
+        for flags in ("", " --sample 20"):
+            code, out, err = self.run(capsys, f"test all.csv --by group --columns size,id{flags}")
+            assert (code, "left out" in err) == (0, False)
+            assert "2 numbers, as points in 2 dimensions" in out
+
+    def test_samples_go_by_their_names(self, capsys, tmp_path):
+        code, out, _ = self.run(capsys, "test all.csv --by group --where --json")
+        witness = json.loads(out)["witness"]
+        assert (code, witness["names"]) == (0, ["group=a", "group=b"])
+        assert all("group=b" in region["description"] for region in witness["regions"])
+        assert witness["regions"]
+        write_samples(tmp_path, shift=3.0)
+        os.rename("y.csv", "y: new.csv")
+        code = main(["test", "x.csv", "y: new.csv", "--where"])
+        out = capsys.readouterr().out
+        assert code == 0
+        assert "30 points of x.csv and 30 of y: new.csv" in out
+        assert re.search(r"where y: new.csv is over-represented, \d+ where x.csv is\n", out)
+        assert re.search(r"(only in|none in|times as many in) y: new.csv", out)
+
+    def test_what_flags_are_called_in_complaints(self, capsys):
+        for flags, words in (
+            ("--weights neighbours --k 500", "--k 500 is too large for 60 pooled points"),
+            ("--weights tree --temperature -1", "--temperature -1.0 is not at least 0"),
+            ("--statistic mmd_ratio", "--statistic mmd_ratio does not go with the adaptive test"),
+            ("--strata z", "--strata or --clusters names the column 'z'"),
+            ("--pairs --weights tree --null tail", "not known with --pairs, --strata or"),
+        ):
+            code, _, err = self.run(capsys, f"test x.csv y.csv {flags}")
+            assert (code, err.count("\n")) == (2, 1)
+            assert words in err
+            assert "=" not in err.replace("null=", "")
+
+    def test_every_ending_of_pictures_is_supported(self):
+        from matplotlib.figure import Figure
+
+        assert set(test.PICTURES) <= set(Figure().canvas.get_supported_filetypes())
+
+    def test_a_tolerance(self, capsys):
+        _, out, _ = self.run(capsys, "test all.csv --by group --tolerance 0.1 --json")
+        effect = json.loads(out)["effect"]
+        assert effect["tolerance"] == 0.1
+        assert effect["tolerance_pvalue"] < 0.01 < 0.9 < effect["equivalence_pvalue"]
+        gate = "--tolerance 0.9 --fail-above-effect 0.1"  # each has its own limit
+        code, out, _ = self.run(capsys, f"test all.csv --by group {gate}")
+        assert code == 1
+        assert "larger than 0.9: p = " in out
+
+    def test_equal_files(self, capsys):
+        code, out, _ = self.run(capsys, "test x.csv x.csv --tolerance 0.1 --fail-above-effect 0.2")
+        assert code == 0
+        assert "\nthe samples have the same rows (p = 1)\n" in out
+        assert "both samples have the same rows, which tells nothing" in out
+        assert "between" not in out
 
     def test_the_gate_on_the_size_of_a_difference(self, capsys):
         code, out, _ = self.run(capsys, "test all.csv --by group --fail-above-effect 0.1 --json")

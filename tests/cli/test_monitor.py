@@ -54,8 +54,24 @@ def test_a_bad_file_keeps_what_was_done(place, capsys):
     assert "day3.csv: batch has no column" in seen.err
     assert main(call) == 2
     assert "day2.csv" not in capsys.readouterr().out
+    (folder / "new" / "day0.csv").write_text('a\n"1,2\n')
+    assert main(call) == 2
+    assert capsys.readouterr().err.splitlines()[0].count("day0.csv") == 1
     assert main([*call, "--scale", "rank"]) == 2
     assert "another --scale" in capsys.readouterr().err
+
+
+def test_a_bad_file_hides_no_alarm(place, capsys):
+    folder, rng = place
+    (folder / "new" / "day0.csv").write_text("")
+    for day in (3, 4, 5):
+        write(folder / "new" / f"day{day}.csv", rng, shift=2.0)
+    assert main(["monitor", f"{folder}/reference.csv", f"{folder}/new"]) == 1
+    seen = capsys.readouterr()
+    assert "ALARM: the data has changed since about batch 3 (day3.csv), most in age" in seen.out
+    assert "day0.csv is empty" in seen.err
+    assert "p-value 0.0000" not in seen.out
+    assert "p-value 0," not in seen.out
 
 
 def test_bad_arguments(place, capsys):

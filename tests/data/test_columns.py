@@ -13,7 +13,8 @@ from scipy.stats import binom, kstest
 
 import crossedge as ce
 from crossedge.data.cautions import look_out
-from crossedge.data.columns import identifiers, show_columns
+from crossedge.data.columns import show_columns
+from crossedge.data.encoding import identifiers
 from crossedge.data.samples import pool
 
 RNG = np.random.default_rng(0)
@@ -193,6 +194,38 @@ class TestDates:
 
     def test_slashes_are_not_guessed(self):
         assert pooled(["1/2/2024"], ["2/1/2024"]).made[0].kind == "category"
+        assert pooled(["13/2/2024"], ["2/13/2024"]).made[0].kind == "category"
+
+    @pytest.mark.parametrize(
+        ("x", "y", "days"),
+        [
+            ("1/11/2024", "13/11/2024", 12),  # one day above 12 is enough, in either sample
+            ("1/11/2024", "11/13/2024", 307),
+            ("31-12-2023", "1-2-2024", 32),
+            ("31.12.2023", "1.2.2024", 32),
+            ("1.2.2024", "2.1.2024", -30),  # the day comes first between points
+            ("12.31.2023", "1.2.2024", 2),
+            ("2024/1/31", "2024.2.1", 1),
+            ("31/12/2023 23:30", "1/1/2024 11:30:36.5 PM", 1 + 36.5 / 86400),
+            ("12/31/2023 12:15 am", "12/31/2023 12:15pm", 0.5),
+            ("2024-01-01T12:00", "31/12/2023", -1.5),
+        ],
+    )
+    def test_the_order_of_a_date_is_told_by_all(self, x, y, days):
+        for sign, (a, b) in ((1, (x, y)), (-1, (y, x))):
+            found = pooled([a], [b], "none")
+            assert found.made[0].kind == "date"
+            np.testing.assert_allclose(np.diff(found.values[:, 0]), [sign * days], atol=1e-9)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            *("31.02.2024", "0.1.2024", "31/12/23", "1.2.3", "31/12-2023", "3/31/2024 13:00 pm"),
+            *("31/12/2023 25:00", "31/12/2023 1:00:61", "2024/31/12", "31/12/2023x", "32/1/2024"),
+        ],
+    )
+    def test_what_is_no_date(self, text):
+        assert pooled([text], ["31/12/2023"]).made[0].kind == "category"
 
 
 class TestLeftOut:
@@ -223,12 +256,98 @@ class TestLeftOut:
         assert bool(known) == (treatment[10:13] in ("row", "a d"))
 
     def test_integers_that_only_look_like_it(self):
-        for values in (RNG.integers(0, 20, 40), [*range(40, 78), 90, 91], np.arange(40.0)):
+        for values in (RNG.integers(0, 20, 40), [*range(40, 76), 50, 70, 80, 81], np.arange(40.0)):
             found = pooled(
                 {"a": values[:20], "b": RNG.normal(size=20)},
                 {"a": values[20:], "b": RNG.normal(size=20)},
             )
             assert found.columns == ("a", "b")
+
+    @staticmethod
+    def kept(values, name="a", more=None):
+        """Whether a column stays, beside another one; `more` is that of the second table."""
+        x, y = list(values), more
+        if more is None:
+            x, y = x[: len(x) // 2], x[len(x) // 2 :]
+        rng = np.random.default_rng(0)
+        tables = ({name: list(own), "b": rng.normal(size=len(own))} for own in (x, y))
+        return name in [column.name for column in pooled(*tables).made if column.outputs]
+
+    def test_identifiers(self):
+        rng = np.random.default_rng(0)
+        for rows in (
+            rng.permutation(5000)[:700],  # thinned row numbers
+            rng.permutation(10**5)[:3000],
+            [*rng.permutation(1000)[:200], *rng.permutation(range(3000, 4000))[:200]],
+            rng.integers(10**6, 10**8, 400),  # customer numbers
+            rng.integers(10**9, 2**31, 400),
+        ):
+            assert not self.kept(rows)
+            assert self.kept([float(row) for row in rows])  # floats are measurements
+        # both tables are samples of the same numbered rows
+        assert not self.kept(rng.permutation(900)[:500], more=rng.permutation(900)[:400])
+
+    def test_measurements_that_are_whole_numbers(self):
+        rng = np.random.default_rng(0)
+        for n in (20, 100, 400, 3000):
+            for values in (
+                rng.lognormal(11, 0.7, n).astype(int),  # incomes
+                rng.normal(3.5e6, 4e5, n).astype(int),
+                rng.poisson(300, n),
+                rng.integers(0, 86_400, n),  # seconds of the day
+                rng.permutation(10**4)[:20],
+                np.unique(rng.normal(3.5e9, 4e8, n).astype(int)),
+            ):
+                assert self.kept(values), (n, values[:3])
+
+    def test_names_of_identifiers(self):
+        rng = np.random.default_rng(0)
+        incomes = rng.lognormal(11, 0.7, 100).astype(int)
+        for name in ("id", "customer_id", "customerID", "Customer Id", "uuid", "key 1"):
+            assert not self.kept(incomes, name), name
+        for name in ("paid", "humidity", "width", "monkeys"):
+            assert self.kept(incomes, name), name
+        assert self.kept(rng.integers(0, 9, 100), "cluster_id")  # which repeats
+        assert self.kept(incomes[:20], "id")
+        for times, kept in ((5, False), (7, True)):  # 96 and 94 of 100 are distinct
+            assert self.kept([*incomes[: 101 - times], *[incomes[0]] * (times - 1)], "id") == kept
+
+    def test_texts_of_one_form(self):
+        rng = np.random.default_rng(0)
+        codes = [rng.bytes(6).hex() for _ in range(60)]
+        for texts in (
+            [*codes, *codes[:20]],
+            [f"{code[:4]}-{code[4:]}" for code in codes] + [f"{codes[0][:4]}-{codes[0][4:]}"],
+            [f"user_{place}" for place in range(90)] + ["user_7"],
+        ):
+            assert not self.kept(texts)
+        words = [f"{rng.integers(99)} or {code}" for code in codes] + ["nothing", "nothing"]
+        for texts in (words, [f"1/2/{place}" for place in range(60)] + ["1/2/0"]):
+            with pytest.raises(ValueError, match="drop it"):
+                self.kept(texts)
+        with pytest.raises(ValueError, match="drop it"):  # each occurs five times
+            self.kept(codes * 5)
+
+    def test_each_sign_counts_alone(self):
+        """The limits, one by one: repeats that chance would make, rows, digits, evenness."""
+        rng = np.random.default_rng(3)
+        n = 60
+        for factor, kept in ((1.6, True), (1.2, False)):  # 6.3 and 8.3 expected repeats
+            span = int(n * (n - 1) / 20 * factor)
+            inner = rng.permutation(np.arange(1, span - 1))[: n - 2]
+            assert self.kept(rng.permutation([0, span - 1, *inner])) == kept
+        even = np.linspace(10**6, 9 * 10**6, 300).astype(int)
+        assert not self.kept(rng.permutation(even))
+        assert self.kept(rng.permutation(even[:-1]))
+        assert self.kept(rng.permutation(even // 10))
+        assert self.kept(rng.permutation([*even[:-1], even[0]]))
+
+    def test_leaving_out_depends_on_the_pooled_sample_only(self):
+        rng = np.random.default_rng(0)
+        values = rng.permutation(rng.permutation(3000)[:400])
+        assert not self.kept(values)
+        assert not self.kept(values[::-1])
+        assert not self.kept(np.sort(values))
 
     def test_a_single_column_stays(self):
         assert pooled(range(20), range(20)).columns == ("a",)
@@ -274,6 +393,27 @@ class TestCautions:
         assert self.look(x, y) == ()
         (line,) = self.look(x, y, unscaled=True)
         assert line.startswith("column 'c2' makes 100% of the squared distance")
+
+    def test_a_column_with_far_values_drowns_the_energy_test(self, recwarn):
+        rng = np.random.default_rng(0)
+
+        def table(n, sigma=2.0, member=0.5):
+            cells = {"income": rng.lognormal(10, sigma, n), "member": rng.random(n) < member}
+            return pd.DataFrame(cells)
+
+        x, y = table(100), table(100)
+        with pytest.warns(UserWarning, match=r"'income' makes 9.*far values .*--scale rank"):
+            ce.two_sample(x, y, ce.EnergyKernel(), rng=0, n_resamples=99)
+        # ranks, nearest neighbours, usual tails and rare categories call for no warning
+        for tables, weights, scale in (
+            ((x, y), ce.EnergyKernel(), "rank"),
+            ((x, y), ce.NearestNeighbours(3), None),
+            ((x, y), None, None),
+            ((table(100, 0.7), table(100, 0.7)), ce.EnergyKernel(), None),
+            ((table(100, 0.3, 0.02), table(100, 0.3, 0.02)), ce.EnergyKernel(), None),
+        ):
+            ce.two_sample(*tables, weights, rng=0, n_resamples=99, scale=scale)
+        assert not recwarn
 
     def test_frames_are_looked_at_and_arrays_are_not(self, recwarn):
         x, y = np.random.default_rng(0).normal(size=(2, 10, 2))

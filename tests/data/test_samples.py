@@ -8,6 +8,7 @@ import scipy.sparse
 import torch
 
 import crossedge as ce
+from crossedge.data.precomputed import pool_precomputed
 from crossedge.data.representations import (
     REPRESENTATIONS,
     RIDGE,
@@ -16,7 +17,7 @@ from crossedge.data.representations import (
     standardized,
     whitened,
 )
-from crossedge.data.samples import pool, pool_precomputed
+from crossedge.data.samples import pool
 
 X = np.array([[0, 1], [2, 3], [5, 4]])
 Y = np.array([[1, 1], [3, 7]])

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import lzma
 import pickle
+from pathlib import Path
 
 import numpy as np
 import openpyxl
@@ -223,7 +224,7 @@ def test_integers_that_lose_digits_are_refused(tmp_path, sign, gap):
     x = read_table(written(tmp_path / "x.csv", f"a,b\n1,{sign}{most}\n2,1\n{gap}"))
     assert np.abs(pool(x, x, "none").values[:, 1]).max() == most
     y = read_table(written(tmp_path / "y.csv", f"a,b\n1,{sign}{most}\n2,{sign}{most + 1}\n{gap}"))
-    with pytest.raises(ValueError, match=r"column 'b' of y has integers beyond 2\^53"):
+    with pytest.raises(ValueError, match=r"column 'b' of .*y.csv has integers beyond 2\^53"):
         pool(x, y)
     large = read_table(written(tmp_path / "z.csv", f"1.5,{sign}1e300\n2,{sign}9e15\n"))
     assert abs(numbers(large)[0, 1]) == 1e300
@@ -246,6 +247,54 @@ def test_cells_as_people_write_them(tmp_path):
     assert "group=b" in points.columns
     american = read_table(written(tmp_path / "y.csv", 'a,b\n"1,234.5","1,000"\n"2",5\n'))
     assert numbers(american).tolist() == [[1234.5, 1000.0], [2.0, 5.0]]
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (["1.103,68", "2.250", "10,5"], [1103.68, 2250, 10.5]),
+        (["1,103.68", "2,250", "10.5"], [1103.68, 2250, 10.5]),
+        (["0,950", "1,103"], [0.95, 1.103]),
+        (["0.950", "1.103"], [0.95, 1.103]),
+        (["1103,250", "1,103"], [1103.25, 1.103]),
+        (["1,103,250", "1,103"], [1103250, 1103]),
+        (["1.103.250", "1.103"], [1103250, 1103]),
+        (["1,103", "2,250"], [1.103, 2.25]),
+        (["1.103", "2.250"], [1.103, 2.25]),
+        (["1'103.68", "-2'250", "950"], [1103.68, -2250, 950]),
+        (["1 103,68", "2\u00a0250", "950"], [1103.68, 2250, 950]),
+        (["1,5e3", "-2,25E-1"], [1500, -0.225]),
+    ],
+)
+def test_a_column_tells_its_decimal_sign(tmp_path, cells, values):
+    lines = "".join(f"{cell};x\n" for cell in cells)
+    table = read_table(written(tmp_path / "x.csv", f"a;b\n{lines}"))
+    assert table["a"].tolist() == values
+
+
+def test_columns_of_unlike_signs(tmp_path):
+    text = "a;b;c\n1,5;1.5;1,5\n1.103;1,103;1.5\n"
+    table = read_table(written(tmp_path / "x.csv", text))
+    assert table["a"].tolist() == [1.5, 1103]
+    assert table["b"].tolist() == [1.5, 1103]
+    assert table["c"].tolist() == ["1,5", "1.5"]  # both in one column are no numbers
+
+
+def test_files_agree_on_the_decimal_sign(tmp_path, monkeypatch):
+    unsure = written(tmp_path / "unsure.csv", "a;b\n1.103;1\n2.250;2\n")
+    comma = written(tmp_path / "comma.csv", "a;b\n1.103,5;1\n2.250;2\n")
+    point = written(tmp_path / "point.csv", "a;b\n1103.5;1\n2250;2\n")
+    for pair in ((unsure, comma), (comma, unsure)):
+        found = [table["a"].tolist() for table in read_pair(*pair)]
+        assert [1103, 2250] in found
+        assert [1103.5, 2250] in found
+    for pair in ((unsure, point), (unsure, unsure)):
+        assert read_pair(*pair).x["a"].tolist() == [1.103, 2.25]
+    for name in ("unsure", "comma"):  # standard input is read only once
+        with open(tmp_path / f"{name}.csv") as file:
+            monkeypatch.setattr("sys.stdin", file)
+            other = comma if name == "unsure" else unsure
+            assert read_pair(Path("-"), other).x["a"].tolist()[1] == 2250
 
 
 def test_arrays_are_checked(tmp_path):
@@ -469,7 +518,7 @@ def test_the_command_tests_two_files(tmp_path, capsys):
         ("none.csv", "none.csv"),
         ("text.csv", "text.csv is no table: line 2 has 3 cells, not 2"),
         ("empty.csv", "empty.csv has no points"),
-        ("infinite.csv", "column '2' of y has infinity in row 1"),
+        ("infinite.csv", "infinite.csv has infinity in row 1"),
     ):
         assert main(["test", str(tmp_path / "x.npy"), str(tmp_path / name)]) == 2
         error = capsys.readouterr().err

@@ -3,6 +3,7 @@
 import itertools
 import json
 import re
+from dataclasses import replace
 from datetime import date
 from html.parser import HTMLParser
 from xml.etree import ElementTree
@@ -14,7 +15,10 @@ import pytest
 import crossedge as ce
 from browser import CHROMIUM, Browser
 from crossedge.cli.main import main
+from crossedge.findings import find
 from crossedge.reports import svg
+from crossedge.reports.page import page
+from crossedge.witnesses.verb import ratio_in_words
 
 HOSTILE = (
     "</style></title><script>alert('1')</script>\"'&amp;{{ 7 * 7 }}<img src=x onerror=alert(1)>"
@@ -93,6 +97,65 @@ def differing(tmp_path_factory):
 
 
 @pytest.mark.filterwarnings("ignore:column 'city' of")
+def text_of(found, **changes):
+    """The text of a page, after changes of what was found."""
+    choices = {"reproduce": "-", "seed": 0, "today": DAY}
+    return " ".join(Reader(page(found._replace(**changes), ("old", "new"), **choices)).text.split())
+
+
+@pytest.fixture(scope="module")
+def findings():
+    x, y = mixed(80, 0), mixed(60, 1, shift=1)
+    x["city"], y["city"] = x["city"].mask(x["age"] > 50), y["city"].mask(y["age"] > 50)
+    return find(x, y, rng=0, n_resamples=99, names=("old", "new"))
+
+
+def test_missing_values_are_named_once(findings):
+    text = text_of(findings)
+    assert text.count("missing:") == 1  # under the number, whose figure does not show them
+    assert "None →" not in text
+
+
+def test_counts_of_nothing_read_well(findings):
+    witness, points = findings.witness, findings.witness.points
+    assert "lie where old is over-represented" in text_of(findings)
+    none = replace(points, significant=np.zeros(140, np.bool_))
+    text = text_of(findings, witness=replace(witness, points=none))
+    assert "None of 140 points stands out alone." in text
+    assert "Nor does a column" not in text
+    quiet = tuple(replace(column, significant=False) for column in witness.columns)
+    bare = replace(witness, points=none, columns=quiet, regions=())
+    assert "the difference may be in how columns go together" in text_of(findings, witness=bare)
+    assert "no single one stands out" in repr(bare)
+    one = replace(points, significant=points.excess == points.excess.max())
+    text = text_of(findings, witness=replace(witness, points=one))
+    assert ", none lie where old is over-represented and" in text
+
+
+def test_what_was_told_by_some_rows_says_so(findings):
+    assert "after correction for their number," not in text_of(findings)
+    text = text_of(findings, witness=replace(findings.witness, n_given=10**6))
+    assert "after correction for their number, in 140 random rows" in text
+
+
+def test_headlines_say_how_slight_and_whether_rows_are_the_same(findings):
+    assert "Divergence" in text_of(findings)
+    slight = replace(findings.effect, interval=(0.001, 0.012))
+    text = text_of(findings, effect=slight)
+    assert text.count("The samples differ, but very slightly") == 2
+    assert "the samples differ, but very slightly: the divergence is below 0.012." in text
+    quiet = replace(findings.test, pvalue=1.0)
+    text = text_of(findings, test=quiet, effect=replace(findings.effect, same_rows=True))
+    assert text.count("The samples have the same rows") == 2
+    assert "Divergence" not in text
+
+
+def test_ratios_in_words():
+    assert [ratio_in_words(each) for each in (0.123, 1.96, 2.0, 9.96, 34.4, 1234.5)] == [
+        *("0.12", "2", "2", "10", "34", "1,234")
+    ]
+
+
 def test_hostile_names_and_cells_stay_text(tmp_path):
     names = (HALF + HOSTILE, "y" + HOSTILE)
     found, page = written(
@@ -148,7 +211,7 @@ def test_answers_are_those_of_the_verbs(differing):
     x, y, _, found, _ = differing
     test = ce.two_sample(x, y, n_resamples=199, rng=0)
     effect = ce.effect_size(x, y, rng=0)
-    witness = ce.witness(x, y, rng=0)
+    witness = ce.witness(x, y, rng=0, names=("old", "new"))
     assert (found.test.pvalue, found.test.statistic) == (test.pvalue, test.statistic)
     assert found.effect.to_dict() == effect.to_dict()
     assert found.witness.to_dict() == witness.to_dict()

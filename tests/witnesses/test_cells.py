@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from crossedge.data.columns import Raw
+from crossedge.data.raw import Raw
 from crossedge.witnesses.cells import cut, roundest
 
 

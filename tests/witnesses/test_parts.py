@@ -5,8 +5,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from crossedge.data.columns import Raw
 from crossedge.data.distances import point_distances
+from crossedge.data.raw import Raw
 from crossedge.weights import GaussianKernel, NearestNeighbours
 from crossedge.witnesses.cells import cut
 from crossedge.witnesses.columns import forms_of

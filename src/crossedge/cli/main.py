@@ -17,6 +17,7 @@ import click
 from crossedge import __version__
 from crossedge.cli import learn, monitor, plan, reproduce, test
 from crossedge.cli.arguments import Answer, Group, SaidError, Task
+from crossedge.cli.wording import words_of
 from crossedge.runtime.interrupts import run_interruptibly
 from crossedge.runtime.lazy import what_to_install
 
@@ -52,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _complain(re.sub(r"\[(torch|plots)\]", "[learn]", line))  # which has both
         return BAD_INPUT
     except FAULTS as error:
-        _complain(str(error) or f"{type(error).__name__}, without a message")
+        _complain(words_of(error))
         return BAD_INPUT
     for caution in answer.cautions:
         _complain(f"warning: {caution}")

@@ -14,18 +14,20 @@ import click
 
 from crossedge.cli.arguments import COUNT, SEED, Answer, Parsed, Task, WithHelp
 from crossedge.cli.tables import SCALES
+from crossedge.cli.wording import words_of
 
 if TYPE_CHECKING:
-    from crossedge.data.tables import Table
+    from crossedge.data.table import Table
     from crossedge.monitoring import Monitor, MonitorState
 
 UNFINISHED = ("~", ".tmp", ".part", ".crdownload")  # how names of files end that are being written
+ALARM, BAD_INPUT = 1, 2  # exit codes
 EXITS = """
 \b
 Exit codes:
   0    no alarm
-  1    alarm
-  2    bad input
+  1    alarm, even if a file could not be read
+  2    bad input, and no alarm from the other files
   130  interrupted
 """
 
@@ -110,28 +112,29 @@ def _run(options: SimpleNamespace) -> Answer:
 
     monitor = _monitor(options)
     told: set[str] = set()
+    once = options.watch is None
     while True:
         for path in _new_files(options, monitor):
             try:
                 state = _take(monitor, path, options)
             except (ValueError, TypeError, OSError) as error:
-                line = f"{path.name}: {error}"
-                if options.watch is None:
-                    raise ValueError(line) from None
-                if line not in told:  # perhaps it is being written: try again later
+                line = words_of(error)
+                line = line if path.name in line else f"{path.name}: {line}"
+                if line not in told:  # perhaps it is being written: the next look tries it again
                     told.add(line)
                     click.echo(f"crossedge: {printable(line)}", err=True)
-                break
+                continue
             if options.state is not None:
                 monitor.save(options.state)
             click.echo(state.to_json() if options.as_json else printable(_line(state)))
-            if state.alarm and options.watch is not None:
+            if state.alarm and not once:
                 break
-        if options.watch is None or monitor.alarm:
+        if once or monitor.alarm:
             break
         time.sleep(options.watch)
     text = "" if options.as_json else str(monitor)
-    return Answer(text, (), int(monitor.alarm))
+    # an alarm is never hidden by a bad file
+    return Answer(text, (), ALARM if monitor.alarm else BAD_INPUT if told and once else 0)
 
 
 def _monitor(options: SimpleNamespace) -> Monitor:
@@ -218,6 +221,6 @@ def _quietly(work: Any) -> Any:
 
 def _line(state: MonitorState) -> str:
     return (
-        f"{state.name}: {state.size:,} rows, p-value {state.pvalue:.4f}, "
+        f"{state.name}: {state.size:,} rows, p-value {state.pvalue:.3g}, "
         f"evidence {state.evidence:.3g} of {state.threshold:g}: {state.words}"
     )

@@ -23,6 +23,7 @@ from crossedge.cli.arguments import (
     WithHelp,
 )
 from crossedge.cli.tables import check, read, two_tables
+from crossedge.cli.wording import in_flags
 from crossedge.learning.configuration import WEIGHTS
 
 if TYPE_CHECKING:
@@ -33,6 +34,18 @@ if TYPE_CHECKING:
     from crossedge.weights import Weights
 
 MOST_LINES = 40  # of columns that are shown one by one
+_FREE = (
+    "leave it out, or call once more without these, and take that answer for a description, "
+    "because its p-values are for independent rows"
+)
+NOT_WITH_BLOCKS = {  # and why
+    "sample": "random rows would tear them apart, so leave it out",
+    "where": _FREE,
+    "report": _FREE,
+    "tolerance": _FREE,
+    "fail_above_effect": _FREE,
+}
+PICTURES = ("png", "pdf", "svg", "jpg", "jpeg", "tif", "tiff", "webp", "eps", "ps")
 EXITS = """
 \b
 Exit codes:
@@ -118,6 +131,12 @@ def _share(text: str) -> float:
     metavar="D",
     help="Exit with 1 if the divergence is surely above: its 95% interval is.  [default: never]",
 )
+@click.option(
+    "--tolerance",
+    type=Parsed("number", _share),
+    metavar="EPS",
+    help="Is the divergence larger than EPS, or smaller? Two more p-values.  [default: no]",
+)
 def command(**options: Any) -> Task:
     """Compare two tables: do X and Y come from the same distribution?
 
@@ -133,13 +152,16 @@ def command(**options: Any) -> Task:
 def _run(options: SimpleNamespace, arguments: tuple[str, ...]) -> Answer:
     _check_options(options)
     target = _check_target(options)
+    if options.plot is not None:
+        _check_picture(options.plot)
     pair, told = read(options)
     from crossedge.data.selection import sample_rows
 
     left_out: tuple[Column, ...] = ()
     if options.sample:
         pair, left_out = sample_rows(pair, options.sample, options.seed)
-    blocks = _blocks(options)
+    blocks, weights = _blocks(options), None
+    names = _sample_names(pair.x.source, pair.y.source, is_split=options.by is not None)
     from crossedge.findings import Findings, find  # after the files: it imports scipy
     from crossedge.verbs import two_sample
 
@@ -153,32 +175,37 @@ def _run(options: SimpleNamespace, arguments: tuple[str, ...]) -> Answer:
     }
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        if blocks is not None:  # how large and where are for independent rows
-            tested = two_sample(pair.x, pair.y, _weights(options), blocks=blocks, **settings)
-            found = Findings(tested, None, None, None, ())
-        else:
-            found = find(
-                pair.x,
-                pair.y,
-                _weights(options),
-                tolerance=options.fail_above_effect,
-                with_witness=options.where or target is not None,
-                left_out=left_out,
-                **settings,
-            )
+        try:
+            weights = _weights(options)
+            if blocks is not None:  # how large and where are for independent rows
+                tested = two_sample(pair.x, pair.y, weights, blocks=blocks, **settings)
+                found = Findings(tested, None, None, None, ())
+            else:
+                found = find(
+                    pair.x,
+                    pair.y,
+                    weights,
+                    tolerance=_tolerance(options),
+                    with_witness=options.where or target is not None,
+                    left_out=left_out,
+                    names=names,
+                    **settings,
+                )
+        except (ValueError, TypeError) as error:
+            raise type(error)(in_flags(str(error), options.weights, weights)) from None
     lines = [str(each.message) for each in caught if each.category is UserWarning]
     found = found._replace(cautions=(*found.cautions, *lines))
     is_below = options.fail_below is not None and found.test.pvalue < options.fail_below
     most, effect = options.fail_above_effect, found.effect
-    if most is not None and effect is None:
-        raise ValueError("--fail-above-effect needs at least 5 rows of each sample: leave it out")
+    for name in ("fail_above_effect", "tolerance"):
+        if getattr(options, name) is not None and effect is None:
+            raise ValueError(f"{_flag(name)} needs at least 5 rows of each sample: leave it out")
     is_above = most is not None and effect is not None and effect.interval[0] > most
     if options.plot is not None:
         _plot(found.test, options.plot)
     if target is not None:
         from crossedge.reports.verb import write
 
-        names = _sample_names(pair.x.source, pair.y.source)
         command = shlex.join(["crossedge", *arguments])
         write(found, target, names, reproduce=command, seed=options.seed)
     if options.as_json:
@@ -198,10 +225,31 @@ def _check_target(options: SimpleNamespace) -> Path | None:
     return check_target(options.report)
 
 
-def _sample_names(x: str, y: str) -> tuple[str, str]:
-    """Return what a report calls the samples: names of files, without folders if they differ."""
+def _check_picture(path: Path) -> None:
+    """Complain of a picture that could not be written, before anything is computed."""
+    ending = path.suffix.lower().removeprefix(".")
+    if ending not in PICTURES:
+        ends = ", ".join(PICTURES)
+        raise ValueError(f"--plot {path}: give a name that ends in one of {ends}")
+    if not path.parent.is_dir():
+        raise ValueError(f"--plot {path}: {path.parent} is no folder, make it first")
+    import matplotlib  # noqa: F401
+
+
+def _sample_names(x: str, y: str, is_split: bool) -> tuple[str, str]:
+    """Return what the samples are called: names of files, without folders if they differ."""
     short = Path(x).name, Path(y).name
-    return short if short[0] != short[1] else (x, y)
+    return short if short[0] != short[1] and not is_split else (x, y)
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _tolerance(options: SimpleNamespace) -> float | None:
+    """Return the divergence that would be tolerable, if one is given."""
+    given: float | None = options.tolerance
+    return options.fail_above_effect if given is None else given
 
 
 def _plot(result: TwoSampleResult, path: Path) -> None:
@@ -221,6 +269,15 @@ def _plot(result: TwoSampleResult, path: Path) -> None:
 
 def _check_options(options: SimpleNamespace) -> None:
     """Complain of arguments before anything heavy is imported."""
+    if options.statistic == "energy" and options.weights != "energy":
+        raise ValueError(
+            "--statistic energy is made for --weights energy: give both, or another statistic"
+        )
+    if options.null != "permutation" and options.weights is None:
+        raise ValueError(
+            f"--null {options.null} needs --weights, because the default test compares labellings: "
+            "give --weights, or leave --null out"
+        )
     useful = WEIGHTS.get(options.weights, ())
     for name in ("k", "temperature", "bandwidth"):
         if getattr(options, name) is not None and name not in useful:
@@ -233,11 +290,10 @@ def _check_options(options: SimpleNamespace) -> None:
     if options.pairs or columns:
         if options.pairs and columns:
             raise ValueError("--pairs are strata of two rows: give --pairs or columns, not both")
-        for name in ("sample", "fail_above_effect", "report", "where"):
+        for name, why in NOT_WITH_BLOCKS.items():
             if getattr(options, name) not in (None, False):
                 raise ValueError(
-                    f"--{name.replace('_', '-')} does not go with --pairs, --strata and --clusters,"
-                    " whose rows are not independent: leave it out"
+                    f"{_flag(name)} does not go with --pairs, --strata and --clusters: {why}"
                 )
         if options.columns:
             options.columns = (*options.columns, *columns)
@@ -288,7 +344,11 @@ def _in_words(found: Findings, told: str, where: bool) -> str:
     from crossedge.data.columns import show_columns
 
     result = found.test
-    parts = [told, result.verdict, str(result)]
+    parts = [told, found.verdict, str(result)]
+    if found.points is not None and len(found.points.in_x) < result.n_x + result.n_y:
+        drawn, given = len(found.points.in_x), result.n_x + result.n_y
+        what = "how large and where" if where else "how large"
+        parts.append(f"{what}: told by {drawn:,} random rows of {given:,}")
     parts += [str(found.effect)] if found.effect is not None else []
     parts += [str(found.witness)] if where else []
     if any(column.treatment != "as it is" for column in result.columns):
@@ -301,7 +361,7 @@ def _in_words(found: Findings, told: str, where: bool) -> str:
 def _as_json(found: Findings, told: str, options: SimpleNamespace) -> str:
     facts = {
         "samples": told,
-        "verdict": found.test.verdict,
+        "verdict": found.verdict,
         **found.test.to_dict(),
         "effect": None if found.effect is None else found.effect.to_dict(),
         "seed": options.seed,

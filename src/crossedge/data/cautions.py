@@ -14,7 +14,7 @@ from crossedge.runtime.interrupts import checkpoint
 from crossedge.runtime.types import Bools, Floats, Ints
 
 FEW_ROWS = 20  # a sample with fewer rows is called tiny
-MOST_OF_DISTANCE = 0.99  # the share of the squared distance from which one column drowns the rest
+MOST_OF_DISTANCE = 0.9  # the share of the squared distance from which one column drowns the rest
 RARE = 1e-6  # how rarely independent rows may look sorted, over all columns
 ROWS_LOOKED_AT = 20_000  # of each sample, for the order of the rows
 COLUMNS_LOOKED_AT = 64  # likewise
@@ -29,7 +29,18 @@ def look_out(
     `names` has for each coordinate the name of the column that it comes from.
     """
     found = [*_tiny(in_x), *_shared_rows(points, in_x), *_order(points, in_x, names)]
-    return (*found, *(_drowned(points, names) if unscaled else ()))
+    hint = "scale the columns, as with scale='robust' (--scale robust)"
+    return (*found, *(_drowned(points, names, hint) if unscaled else ()))
+
+
+def long_tails(points: Floats, names: Sequence[str]) -> tuple[str, ...]:
+    """Return a line if one column drowns the others though it was scaled, by a few far values.
+
+    A scaled column has spread 1, and categories that are rare have less. So the others count for
+    one such column at least.
+    """
+    hint = "its far values outweigh the rest: take ranks, as with scale='rank' (--scale rank)"
+    return tuple(_drowned(points, names, hint, least=1.0))
 
 
 def _tiny(in_x: Bools) -> Iterator[str]:
@@ -41,35 +52,51 @@ def _tiny(in_x: Bools) -> Iterator[str]:
         )
 
 
-def _drowned(points: Floats, names: Sequence[str]) -> Iterator[str]:
-    """Name a column that makes nearly all of the distance: shares are those of the variance."""
+def _drowned(points: Floats, names: Sequence[str], hint: str, least: float = 0.0) -> Iterator[str]:
+    """Name a column that makes nearly all of the distance: shares are those of the variance.
+
+    The others together are taken to have at least the variance `least`.
+    """
     top = np.abs(points).max() or 1.0
     shares: dict[str, float] = {}
     for name, coordinate in zip(names, points.T, strict=True):
         shares[name] = shares.get(name, 0.0) + float((coordinate / top).var())
-    total = sum(shares.values())
     most = max(shares, key=lambda name: shares[name])
-    if len(shares) > 1 and shares[most] > MOST_OF_DISTANCE * total > 0:
+    own = shares.pop(most)
+    total = own + max(sum(shares.values()), least / top / top)
+    if shares and own > MOST_OF_DISTANCE * total > 0:
         yield (
-            f"column {most!r} makes {100 * shares[most] / total:.4g}% of the squared distance and "
-            "drowns the others: scale the columns, as with scale='robust'"
+            f"column {most!r} makes {100 * own / total:.4g}% of the squared distance and drowns "
+            f"the others: {hint}"
         )
 
 
 def _shared_rows(points: Floats, in_x: Bools) -> Iterator[str]:
     """Count rows that stand in both samples, if they are no coincidence of discrete values."""
+    shared = _count_shared(points, in_x)
+    if shared:
+        yield (
+            f"{shared:,} of {int(in_x.sum()):,} rows of the first sample stand in the second, "
+            "too: samples that share rows look more alike than their distributions are"
+        )
+
+
+def have_same_rows(points: Floats, in_x: Bools) -> bool:
+    """Return whether both samples have the same rows, in any order, and not by coincidence."""
+    n_x = int(in_x.sum())
+    return 2 * n_x == len(in_x) and _count_shared(points, in_x) == n_x
+
+
+def _count_shared(points: Floats, in_x: Bools) -> int:
+    """Return how many rows of x are rows of y; 0 if it may be by chance."""
     keys = _keys(points)
     distinct, place = np.unique(keys, return_inverse=True)
     of_x = np.bincount(place[in_x], minlength=len(distinct))
     of_y = np.bincount(place[~in_x], minlength=len(distinct))
-    shared = int(of_x[of_y > 0].sum())
+    shared = int(np.minimum(of_x, of_y).sum())
     repeated = int((of_x[of_x > 1] - 1).sum() + (of_y[of_y > 1] - 1).sum())
     # by chance, rows repeat within samples about as often as between them
-    if shared > TIMES_AS_OFTEN * repeated:
-        yield (
-            f"{shared:,} of {len(points[in_x]):,} rows of the first sample stand in the second, "
-            "too: samples that share rows look more alike than their distributions are"
-        )
+    return shared if shared > TIMES_AS_OFTEN * repeated else 0
 
 
 def _keys(points: Floats) -> Ints:
@@ -107,6 +134,7 @@ def _order(points: Floats, in_x: Bools, names: Sequence[str]) -> Iterator[str]:
                 yield (
                     f"the rows of the {sample} sample are sorted or clustered by {name!r}: "
                     "sorting is harmless, but rows that depend on each other, as in time series, "
-                    "make the p-value too small (see blocks)"
+                    "make the p-value too small: say which belong together by --pairs, --strata or "
+                    "--clusters (in Python, by blocks)"
                 )
                 break

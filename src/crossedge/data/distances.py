@@ -11,15 +11,9 @@ from typing import Any, Literal
 import numpy as np
 
 from crossedge.data.euclidean import MANY_COLUMNS, euclidean_by_product
+from crossedge.data.precomputed import check_distance_rows, differ, pool_labels, pool_precomputed
 from crossedge.data.representations import Transform, represent
-from crossedge.data.samples import (
-    Samples,
-    check_distance_rows,
-    differ,
-    pool,
-    pool_labels,
-    pool_precomputed,
-)
+from crossedge.data.samples import Samples, pool
 from crossedge.numerics.tolerances import NEGATIVE
 from crossedge.runtime.arrays import is_tensor, to_tensor
 from crossedge.runtime.headroom import check_room

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from importlib import import_module
-from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from crossedge.data.cautions import look_out
-from crossedge.data.columns import Column, Raw, check_scale, encode
-from crossedge.numerics.tolerances import NEGATIVE
+from crossedge.data.cautions import long_tails, look_out
+from crossedge.data.columns import Column, check_scale
+from crossedge.data.encoding import asked_for, encode
+from crossedge.data.raw import Raw
+from crossedge.data.table import Table
 from crossedge.runtime.arrays import is_tensor
 from crossedge.runtime.types import Bools, Floats, Ints
 
@@ -30,6 +31,7 @@ class Samples:
     columns: tuple[str, ...] | None = None  # names of the coordinates, if x or y is a frame
     made: tuple[Column, ...] = ()  # what was done to the columns of a frame
     cautions: tuple[str, ...] = ()  # what the caller should know of a frame, one line each
+    far: tuple[str, ...] = ()  # likewise, for weights that grow with the distance
     raws: tuple[Raw, ...] = ()  # the columns of a frame in their own units, as in `made`
     design: Design | None = None  # which labels may be exchanged; None for all
 
@@ -73,12 +75,21 @@ def is_frame(sample: Any) -> bool:
     return hasattr(sample, "columns") and (hasattr(sample, "to_numpy") or hasattr(sample, "named"))
 
 
+def name_of(sample: Any, name: str) -> str:
+    """Return what a message calls a sample: a table by its file, others by the argument."""
+    return sample.source if isinstance(sample, Table) else name
+
+
 def _pool_tables(x: Any, y: Any, scale: str | None) -> Samples:
     """Pool two samples of which at least one is a frame, or which are to be scaled."""
-    x_table, y_table = as_table(x, "x"), as_table(y, "y")
+    x_name, y_name = (name_of(sample, name) for sample, name in ((x, "x"), (y, "y")))
+    x_table, y_table = as_table(x, x_name), as_table(y, y_name)
     frames = [sample for sample in (x, y) if is_frame(sample)]
     if len(frames) == 2:
-        for own, has, other, lacks in ((y_table, "y", x_table, "x"), (x_table, "x", y_table, "y")):
+        for own, has, other, lacks in (
+            (y_table, y_name, x_table, x_name),
+            (x_table, x_name, y_table, y_name),
+        ):
             strangers = [name for name in own if name not in other]
             if strangers:
                 raise ValueError(
@@ -95,19 +106,26 @@ def _pool_tables(x: Any, y: Any, scale: str | None) -> Samples:
         scale = "robust" if any(getattr(frame, "named", True) for frame in frames) else "none"
     names = list(x_table)
     n_x, n_y = (len(table[names[0]]) for table in (x_table, y_table))
-    for name, size in (("x", n_x), ("y", n_y)):
+    for name, size in ((x_name, n_x), (y_name, n_y)):
         if not size:
             raise ValueError(f"{name} has no rows: each sample needs at least one point")
-    encoded = encode(x_table, y_table, names, scale)
+    encoded = encode(x_table, y_table, names, scale, asked_for(x, y), called=(x_name, y_name))
     in_x = np.arange(n_x + n_y) < n_x
     outputs = tuple(output for column in encoded.columns for output in column.outputs)
     cautions = encoded.cautions
+    owners = [column.name for column in encoded.columns for _ in column.outputs]
     if frames:
-        owners = [column.name for column in encoded.columns for _ in column.outputs]
         cautions += look_out(encoded.points, in_x, owners, unscaled=scale == "none")
-    as_tensors = is_tensor(x) or is_tensor(y)
-    made, raws = encoded.columns, encoded.raws
-    return Samples(encoded.points, in_x, as_tensors, outputs, made, cautions, raws)
+    return Samples(
+        encoded.points,
+        in_x,
+        is_tensor(x) or is_tensor(y),
+        outputs,
+        encoded.columns,
+        cautions,
+        far=long_tails(encoded.points, owners) if frames and scale != "none" else (),
+        raws=encoded.raws,
+    )
 
 
 def stacked_frames(first: Any, rest: list[Any]) -> Any:
@@ -169,114 +187,6 @@ def random_rows(samples: Samples, most: int, rng: np.random.Generator) -> Ints:
     return np.sort(np.concatenate(chosen))
 
 
-def pool_precomputed(x: object, y: object) -> Samples:
-    """Check an (n, n) matrix x of distances within the pooled sample, and the rows that y selects.
-
-    y is either the size of the second sample, which then has the last rows, or a boolean mask that
-    is true on its rows.
-    """
-    _check_labels_of_matrix(x)
-    matrix = as_points(x, "x", "drop such points, row and column")
-    n = len(matrix)
-    if matrix.shape != (n, n):
-        raise ValueError(
-            f"x has shape {matrix.shape}: with distance='precomputed' it must be the square matrix "
-            "of distances between all pooled points"
-        )
-    if n < 2:
-        raise ValueError("x is the distance matrix of a single pooled point: give at least 2")
-    check_distance_rows(matrix, "x", "mend it, as with (x + x.T) / 2")
-    if matrix.min() < 0:  # rounding may give negative values, as in 1 - cosine
-        matrix = np.maximum(matrix, 0.0)
-    return Samples(matrix, ~_rows_of_y(y, n))
-
-
-def pool_labels(y: object) -> Samples:
-    """Return samples without points, of which a boolean mask tells which are from y."""
-    mask = np.asarray(y.detach().cpu() if is_tensor(y) else y)  # type: ignore[attr-defined]
-    if mask.dtype != np.bool_ or mask.ndim != 1 or mask.all() or not mask.any():
-        raise ValueError(
-            "with x=None, y must be a mask: for each point of the graph, whether it is in the "
-            "second sample, and both samples must have points"
-        )
-    return Samples(np.empty((len(mask), 0)), ~mask)
-
-
-def check_distance_rows(matrix: Floats, name: str, remedy: str) -> None:
-    """Raise ValueError unless a square matrix holds valid distances, up to rounding."""
-    largest = matrix.max()
-    for start in range(0, len(matrix), 256):  # in blocks: the matrix may fill half of the memory
-        rows = matrix[start : start + 256]
-        columns = matrix[:, start : start + 256].T
-        if rows.min() < -NEGATIVE * largest:
-            row, column = np.argwhere(rows == rows.min())[0]
-            raise ValueError(
-                f"{name} has a negative distance {rows.min():g} at ({start + row}, {column}): "
-                "distances must be at least 0"
-            )
-        if (np.diagonal(rows, start) > 1e-3 * largest).any():
-            raise ValueError(
-                f"{name} has {np.diagonal(rows, start).max():g} on its diagonal: the distance of a "
-                "point to itself must be 0 (is this a matrix of similarities?)"
-            )
-        unlike = differ(rows, columns)
-        if unlike.any():
-            row, column = np.argwhere(unlike)[0]
-            raise ValueError(
-                f"{name} is not symmetric: {rows[row, column]:g} at ({start + row}, {column}) but "
-                f"{columns[row, column]:g} at ({column}, {start + row}); {remedy}"
-            )
-
-
-def differ(there: Floats, back: Floats) -> Bools:
-    """Return where two (a, b) blocks, distances from a to b and from b to a, differ too much.
-
-    The formula |a|^2 + |b|^2 - 2 a'b for |a - b|^2 has a rounding error proportional to |a|^2,
-    which is noise between close points. Differences are therefore compared with the typical
-    distance, so that distances in single precision pass too.
-    """
-    typical = np.median(there, axis=1, keepdims=True)
-    return np.abs(there - back) > 1e-6 * np.maximum(there, back) + 1e-3 * typical
-
-
-def _check_labels_of_matrix(x: Any) -> None:
-    """Raise ValueError if a labelled matrix has its rows and columns in different orders."""
-    if not (hasattr(x, "index") and hasattr(x, "columns")):
-        return
-    rows, columns = list(x.index), list(x.columns)
-    if rows != columns and set(rows) == set(columns):
-        raise ValueError("x has its rows and columns in different orders: pass x[x.index]")
-
-
-def _rows_of_y(y: Any, n: int) -> Bools:
-    """Return a mask (n,) of the rows of the second sample, or raise."""
-    told = (
-        "with distance='precomputed' y tells which rows of x are the second sample: "
-        "their number (the last ones) or a boolean mask"
-    )
-    try:
-        size = None if isinstance(y, bool) else index(y)
-    except TypeError:
-        size = None
-    if size is not None:
-        if not 0 < size < n:
-            raise ValueError(
-                f"y={size} of {n} points leaves a sample empty: give a size from 1 to {n - 1}"
-            )
-        return np.arange(n) >= n - size
-    try:
-        mask = y.detach().cpu().numpy() if is_tensor(y) else np.asarray(y)
-    except ValueError:
-        raise ValueError(f"y is ragged: {told}") from None
-    if mask.dtype != np.bool_ or mask.ndim != 1:
-        raise TypeError(f"y is {_describe(y)}: {told}")
-    if len(mask) != n:
-        raise ValueError(f"y has {len(mask)} entries, x has {n} rows: give one for each row")
-    if mask.all() or not mask.any():
-        raise ValueError(f"y is {bool(mask[0])} everywhere, which leaves a sample empty: {told}")
-    return mask
-
-
 def as_points(sample: Any, name: str, remedy: str = "drop such rows or fill them") -> Floats:
     """Return a sample as (n, d) doubles."""
     columns = None
@@ -303,7 +213,7 @@ def as_points(sample: Any, name: str, remedy: str = "drop such rows or fill them
     elif not hasattr(sample, "__len__") or isinstance(sample, dict | set | frozenset | str | bytes):
         hint = "; for a matrix of distances say distance='precomputed'" if name == "y" else ""
         raise TypeError(
-            f"{name} is {_describe(sample)}: give an array, a tensor, a list of points "
+            f"{name} is {describe(sample)}: give an array, a tensor, a list of points "
             f"or a frame{hint}"
         )
     else:
@@ -365,10 +275,10 @@ def _as_doubles(array: npt.NDArray[Any], name: str) -> Floats:
             ) from None
         except (TypeError, ValueError):
             pass
-    raise TypeError(f"{name} is {_describe(array)}: every value must be a real number")
+    raise TypeError(f"{name} is {describe(array)}: every value must be a real number")
 
 
-def _describe(value: Any) -> str:
+def describe(value: Any) -> str:
     """Return what a value is, in words, for an error message."""
     if isinstance(value, np.ndarray):
         kinds = {"U": "text", "S": "text", "M": "dates", "m": "durations", "O": "mixed objects"}

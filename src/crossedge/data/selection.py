@@ -9,9 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from crossedge.data.columns import Column, identifiers, spelt_cells
+from crossedge.data.columns import Column
+from crossedge.data.encoding import asked_for, identifiers
 from crossedge.data.files import STDIN
-from crossedge.data.tables import Table, matched, read_table
+from crossedge.data.raw import spelt_cells
+from crossedge.data.table import Table, matched
+from crossedge.data.tables import read_tables
 
 SHOWN_VALUES = 5  # in a message
 
@@ -40,7 +43,7 @@ def read_pair(
     """Read two files, and match those of their columns that are compared."""
     if str(x_path) == str(y_path) == STDIN:
         raise ValueError("both samples are standard input: give a file for one of them")
-    x, y = read_table(x_path, header), read_table(y_path, header)
+    x, y = read_tables(x_path, y_path, header)
     if not (x.named and y.named):
         x, y = matched(x, y)
     return Pair(*matched(*choose_columns(Pair(x, y), columns, drop)))
@@ -89,7 +92,8 @@ def split_by(table: Table, by: str) -> tuple[Pair, str]:
 def choose_columns(pair: Pair, columns: Sequence[str], drop: Sequence[str]) -> Pair:
     """Return two tables with only these columns, or without those; names may be joined by commas.
 
-    Only the chosen columns must be in both tables.
+    Only the chosen columns must be in both tables, and those are compared even if they are
+    identifiers.
     """
     x, y = pair
     kept = _listed(x, columns, "--columns") if columns else list(x.names)
@@ -99,7 +103,9 @@ def choose_columns(pair: Pair, columns: Sequence[str], drop: Sequence[str]) -> P
         raise ValueError("--drop leaves no column: name fewer")
     if columns:
         _check_names(y, kept, "--columns")
-        return Pair(x.with_columns(kept), y.with_columns(kept))
+        asked = tuple(kept)
+        chosen = (replace(each.with_columns(kept), asked=asked) for each in (x, y))
+        return Pair(*chosen)
     own = [name for name in y.names if name not in gone]
     return Pair(x.with_columns(kept), y.with_columns(own))
 
@@ -110,7 +116,7 @@ def sample_rows(pair: Pair, size: int, seed: int) -> Sampled:
     A column that numbers the rows is left out, because one cannot tell that from some of the rows.
     """
     source = np.random.default_rng(seed)
-    left_out = tuple(identifiers(*pair, pair.x.names))
+    left_out = tuple(identifiers(*pair, pair.x.names, asked_for(*pair)))
     gone = {column.name for column in left_out}
     kept = [name for name in pair.x.names if name not in gone]
     tables = []

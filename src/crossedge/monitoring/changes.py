@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crossedge.data.columns import Raw, printable
+from crossedge.data.columns import printable
+from crossedge.data.raw import Raw
 from crossedge.monitoring.rows import Rows
 from crossedge.runtime.types import Bools, Floats
 

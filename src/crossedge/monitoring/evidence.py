@@ -17,12 +17,16 @@ Both are sums over s of S_t = (S_{t-1} + w_t) e(p_t), which takes a few operatio
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from numbers import Real
+from typing import Any
 
 import numpy as np
 
 from crossedge.runtime.types import Floats
 
+RATE = 0.01  # of false alarms, by default
 # The bets from cautious ones, which add up small but lasting effects, to bold ones.
 SHARPNESS = (0.85, 0.7, 0.5, 0.35, 0.2, 0.1)
 LOG_SHARPNESS = np.log(SHARPNESS)
@@ -56,6 +60,22 @@ class Rule:
     def not_begun(self, batch: int) -> float:
         """Return the total weight of all changes that begin after this batch."""
         return 0.0 if self.run_length is not None else 1 / (batch + 1)
+
+
+def rule_of(rate: Any, length: Any) -> Rule:
+    """Return the rule of a rate of false alarms or of a run length, or raise ValueError."""
+    if rate is not None and length is not None:
+        raise ValueError("false_alarm_rate and run_length are both given: leave one of them out")
+    if length is not None:
+        if isinstance(length, bool) or not (
+            isinstance(length, Real) and 1 < float(length) < math.inf
+        ):
+            raise ValueError(f"run_length={length!r} is not supported: give a number above 1")
+        return Rule(run_length=float(length))
+    rate = RATE if rate is None else rate
+    if isinstance(rate, bool) or not (isinstance(rate, Real) and 0 < float(rate) < 1):
+        raise ValueError(f"false_alarm_rate={rate!r} is not supported: give one from 0 to 1")
+    return Rule(false_alarm_rate=float(rate))
 
 
 def begin() -> Floats:

@@ -20,7 +20,6 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +37,7 @@ from crossedge.data.distances import (
 from crossedge.data.samples import Samples
 from crossedge.html import html_table
 from crossedge.monitoring.changes import changed_columns
-from crossedge.monitoring.evidence import Rule, advance, begin, likely_start, log_evidence
+from crossedge.monitoring.evidence import advance, begin, likely_start, log_evidence, rule_of
 from crossedge.monitoring.ranks import batch_pvalue
 from crossedge.monitoring.rows import read_reference, scale_of
 from crossedge.monitoring.state import MonitorState
@@ -51,7 +50,6 @@ from crossedge.statistics import statistic_named
 from crossedge.weights import Weights
 from crossedge.weights.choice import weights_of_points
 
-RATE = 0.01  # of false alarms, by default
 FEWEST_OF_PAST, PAST_PER_ROW = 500, 5  # rows of the past that meet a batch: at least, and per row
 LARGEST_LOG = 700.0  # beyond it, the evidence is more than a float can hold
 
@@ -137,7 +135,7 @@ class Monitor:
         memory: int = 100_000,
         rng: Rng = None,
     ) -> None:
-        self.rule = _check_rule(false_alarm_rate, run_length)
+        self.rule = rule_of(false_alarm_rate, run_length)
         several = weights_of_points(weights)
         self.weights: Weights | tuple[Weights, ...] | None = None
         if several is not None:
@@ -389,7 +387,8 @@ class Monitor:
             pvalues = np.array([*(each.pvalue for each in recent), state.pvalue])
             since = self._first + likely_start(pvalues)
         columns = changed_columns(self._rows, self._batch_of >= since)
-        return replace(state, since=since, columns=columns)
+        name = state.name if since == state.batch else self.history[since - 1].name
+        return replace(state, since=since, since_name=name, columns=columns)
 
     def _forget(self, source: np.random.Generator) -> None:
         """Keep at most `memory` rows, each as likely as any other."""
@@ -404,18 +403,3 @@ class Monitor:
             if kind not in self._said:
                 self._said.add(kind)
                 warnings.warn(caution, UserWarning, stacklevel=3)
-
-
-def _check_rule(rate: Any, length: Any) -> Rule:
-    if rate is not None and length is not None:
-        raise ValueError("false_alarm_rate and run_length are both given: leave one of them out")
-    if length is not None:
-        if isinstance(length, bool) or not (
-            isinstance(length, Real) and 1 < float(length) < math.inf
-        ):
-            raise ValueError(f"run_length={length!r} is not supported: give a number above 1")
-        return Rule(run_length=float(length))
-    rate = RATE if rate is None else rate
-    if isinstance(rate, bool) or not (isinstance(rate, Real) and 0 < float(rate) < 1):
-        raise ValueError(f"false_alarm_rate={rate!r} is not supported: give one from 0 to 1")
-    return Rule(false_alarm_rate=float(rate))

@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 
 from crossedge.data.cautions import look_out
-from crossedge.data.columns import Column, Raw, encode_pooled, identifiers, join, read_column
+from crossedge.data.columns import Column
+from crossedge.data.encoding import asked_for, encode_pooled, identifiers
+from crossedge.data.joined import join
+from crossedge.data.raw import Raw, read_column
 from crossedge.data.samples import as_points, as_table, is_frame
 from crossedge.runtime.types import Floats, Ints
 
@@ -49,7 +52,8 @@ class Rows:
         if self.points is not None:
             return Encoding(self.points, (), ())
         chosen = scale or "robust"
-        made = encode_pooled(self.table.items(), len(self.table), chosen)
+        # the reference alone has told which columns are identifiers
+        made = encode_pooled(self.table.items(), self.table, chosen)
         owners = [column.name for column in made.columns for _ in column.outputs]
         in_past = np.arange(len(self)) < n_past
         unscaled = chosen == "none"
@@ -131,7 +135,9 @@ def read_reference(reference: Any, scale: str | None) -> tuple[Rows, Reader]:
         return Rows(points, {}), Reader(None, points.shape[1])
     table = {str(name): each for name, each in as_table(reference, "reference").items()}
     nothing = {name: np.empty(0) for name in table}
-    left_out = tuple(identifiers(table, nothing, list(table))) if frame else ()
+    left_out = (
+        tuple(identifiers(table, nothing, list(table), asked_for(reference))) if frame else ()
+    )
     gone = {column.name for column in left_out}
     names = tuple(name for name in table if name not in gone)
     rows = Rows(None, {name: read_column(table[name], name, "reference") for name in names})

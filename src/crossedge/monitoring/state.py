@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, fields
+from importlib import import_module
 from typing import Any
 
 from crossedge.data.columns import printable
@@ -39,6 +40,8 @@ class MonitorState:
         After an alarm, the columns that changed most: `.name`, `.change`, `.is_clear`, `.words`.
     name : str or None
         The name that the caller gave to the batch, such as that of a file.
+    since_name : str or None
+        The name of the batch with which the change began, if it has one.
     words : str
         The answer in one sentence.
     """
@@ -52,6 +55,7 @@ class MonitorState:
     since: int | None = None
     columns: tuple[ColumnChange, ...] = ()
     name: str | None = None
+    since_name: str | None = None
 
     @property
     def words(self) -> str:
@@ -65,7 +69,8 @@ class MonitorState:
             where = "in no column clearly, so perhaps in how columns go together"
         else:
             where = "small, but lasting"
-        return f"ALARM: the data has changed since about batch {self.since}, {where}"
+        name = "" if self.since_name is None else f" ({printable(self.since_name)})"
+        return f"ALARM: the data has changed since about batch {self.since}{name}, {where}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return all facts as plain values, which JSON can hold.
@@ -92,6 +97,21 @@ class MonitorState:
         str
         """
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the columns that changed most after an alarm, by `plots.plot_changes`.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Where to draw; by default the current axes of matplotlib.
+
+        Returns
+        -------
+        Axes
+        """
+        # plots is a room further down, and it needs matplotlib: it is imported where it is used
+        return import_module("crossedge.plots").plot_changes(self, ax=ax)
 
     def _rows(self) -> list[tuple[str, str]]:
         name = "" if self.name is None else f", {printable(self.name)}"

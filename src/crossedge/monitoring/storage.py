@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossedge import weights as families
-from crossedge.data.columns import Column, Raw
+from crossedge.data.columns import Column
+from crossedge.data.raw import Raw
 from crossedge.monitoring.changes import ColumnChange
 from crossedge.monitoring.evidence import SHARPNESS, Rule
 from crossedge.monitoring.rows import Reader, Rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crossedge.data.columns import Raw
+from crossedge.data.raw import Raw
 from crossedge.reports.svg import box, drawing, linear, path, words
 from crossedge.runtime.types import Bools, Floats
 from crossedge.witnesses.cells import brief, cut, shown_as
@@ -28,6 +28,11 @@ def missing_shares(raw: Raw, in_x: Bools) -> tuple[float, float] | None:
     if not raw.missing.any():
         return None
     return float(raw.missing[in_x].mean()), float(raw.missing[~in_x].mean())
+
+
+def shows_missing(raw: Raw) -> bool:
+    """Return whether the figure of a column has a bar for missing values."""
+    return raw.kind not in ("number", "date") and len(raw.texts) < MOST_BARS
 
 
 def _histogram(key: str, name: str, kind: str, raw: Raw, in_x: Bools) -> str:

@@ -11,16 +11,17 @@ import numpy as np
 from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 
-from crossedge.data.columns import Column, Raw
+from crossedge.data.columns import Column
+from crossedge.data.raw import Raw
 from crossedge.data.samples import Samples
 from crossedge.effects import EffectSize
 from crossedge.findings import Findings
 from crossedge.html import visible
 from crossedge.reports import figures
-from crossedge.reports.columns import column_figure, missing_shares
+from crossedge.reports.columns import column_figure, missing_shares, shows_missing
 from crossedge.result import TwoSampleResult
 from crossedge.witnesses import Region, Witness
-from crossedge.witnesses.verb import columns_of
+from crossedge.witnesses.verb import columns_of, ratio_in_words
 
 MOST_DOTS = 2000  # on a map
 MOST_DRAWN = 80  # columns with a figure
@@ -37,7 +38,7 @@ def page(found: Findings, names: tuple[str, str], *, reproduce: str, seed: int, 
     shown = (_short(names[0]), _short(names[1]))
     template = _environment().get_template("page.html")
     return template.render(
-        test=_test(found.test, found.witness),
+        test=_test(found, found.witness),
         effect=_effect(found.effect),
         where=_where(found.witness, found.points, shown),
         columns=_columns(found.witness, found.points),
@@ -63,13 +64,19 @@ def _environment() -> Environment:
     )
 
 
-def _test(result: TwoSampleResult, witness: Witness) -> dict[str, Any]:
-    level = witness.level
+def _test(found: Findings, witness: Witness) -> dict[str, Any]:
+    result, effect, level = found.test, found.effect, witness.level
+    strength, _, rest = found.verdict.partition(" (p =")
     if result.pvalue > level:
         headline = "No difference was found"
+        if effect is not None and effect.same_rows:
+            headline = "The samples have the same rows"
+            strength = "with the same rows in both there is nothing to compare"
     else:
         headline = "The samples differ" if result.pvalue <= STRONG else "The samples seem to differ"
-    strength = result.verdict.partition(" (p =")[0]
+        if effect is not None and effect.is_slight:
+            headline += ", but very slightly"
+            strength += rest.partition(")")[2]
     return {
         "headline": headline,
         "strength": strength,
@@ -107,6 +114,8 @@ def _by_chance(result: TwoSampleResult) -> str:
 def _effect(effect: EffectSize | None) -> dict[str, Any] | None:
     if effect is None:
         return None
+    if effect.same_rows:
+        return {"same_rows": True}
     low, high = effect.interval
     least, most = effect.classifier_error
     tolerance = None
@@ -163,8 +172,9 @@ def _where(witness: Witness, points: Samples, names: tuple[str, str]) -> dict[st
         "axes": axes,
         "dots": f"{len(rows):,}",
         "thinned": len(rows) < witness.n_given,
-        "points_x": f"{in_x:,}",
-        "points_y": f"{in_y:,}",
+        "any_points": bool(in_x or in_y),
+        "points_x": f"{in_x:,}" if in_x else "none",
+        "points_y": f"{in_y:,}" if in_y else "none",
         "points": f"{len(chosen):,}",
         "given": f"{witness.n_given:,}",
         "sampled": len(chosen) < witness.n_given,
@@ -176,13 +186,13 @@ def _where(witness: Witness, points: Samples, names: tuple[str, str]) -> dict[st
 
 
 def _region(region: Region) -> dict[str, Any]:
-    where = region.description.rpartition(": ")[0]
     if region.ratio == 0:
         times = "none"
     else:
-        times = f"{region.ratio:.2g} times" if math.isfinite(region.ratio) else "only there"
+        finite = math.isfinite(region.ratio)
+        times = f"{ratio_in_words(region.ratio)} times" if finite else "only there"
     return {
-        "where": where,
+        "where": region.where,
         "x": f"{region.share_x:.1%}",
         "y": f"{region.share_y:.1%}",
         "times": times,
@@ -197,10 +207,10 @@ def _columns(witness: Witness, points: Samples) -> dict[str, Any]:
     rows = []
     for place, column in enumerate(witness.columns[:MOST_LISTED]):
         kind, raw = raws[column.name]
-        figure = None
+        figure, missing = None, missing_shares(raw, points.in_x)
         if place < MOST_DRAWN:
             figure = column_figure(f"{place}", column.name, kind, raw, points.in_x)
-        missing = missing_shares(raw, points.in_x)
+            missing = None if shows_missing(raw) else missing
         rows.append(
             {
                 "name": _short(column.name),
@@ -218,6 +228,7 @@ def _columns(witness: Witness, points: Samples) -> dict[str, Any]:
         "rows": rows,
         "single": len(witness.columns) == 1,
         "many": len(witness.columns),
+        "drawn": f"{len(witness.in_x):,}" if len(witness.in_x) < witness.n_given else None,
         "significant": sum(column.significant for column in witness.columns),
         "hidden": len(hidden),
         "undrawn": max(min(len(witness.columns), MOST_LISTED) - MOST_DRAWN, 0),

@@ -10,9 +10,10 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, SupportsIndex
 
+from crossedge.data.columns import check_sample_names
 from crossedge.data.distances import BlockDistance
 from crossedge.effects import EffectSize
-from crossedge.findings import Findings, find
+from crossedge.findings import Findings, find, verdict_of
 from crossedge.null import Law
 from crossedge.result import TwoSampleResult
 from crossedge.runtime.lazy import what_to_install
@@ -49,7 +50,8 @@ class Report:
     witness: Witness
 
     def __repr__(self) -> str:
-        parts = [f"report: {self.path}", self.test.verdict, self.test, self.effect, self.witness]
+        verdict = verdict_of(self.test, self.effect)
+        parts = [f"report: {self.path}", verdict, self.test, self.effect, self.witness]
         return "\n".join(str(part) for part in parts if part is not None)
 
 
@@ -119,7 +121,7 @@ def report(
     The test sees all points. How large and where are told by at most 20,000 random ones.
     """
     target = check_target(path)
-    named = _check_names(names)
+    named = check_sample_names(names)
     seed = int(rng) if isinstance(rng, int) else int(random_key(rng)) % SEEDS
     choices = {
         "weights": weights,
@@ -130,7 +132,7 @@ def report(
         "scale": scale,
         "tolerance": tolerance,
     }
-    found = find(x, y, rng=seed, **choices)  # type: ignore[arg-type]
+    found = find(x, y, rng=seed, names=named, **choices)  # type: ignore[arg-type]
     own = {"names": named} if named != ("x", "y") else {}
     write(found, target, named, reproduce=python_lines(choices | own, seed), seed=seed, today=today)
     for caution in found.cautions:
@@ -177,12 +179,6 @@ def _today() -> date:
     if seconds.isdecimal():
         return datetime.fromtimestamp(int(seconds), UTC).date()
     return datetime.now(UTC).date()
-
-
-def _check_names(names: Any) -> tuple[str, str]:
-    if isinstance(names, str) or len(names) != 2 or not all(isinstance(n, str) for n in names):
-        raise TypeError(f"names={names!r} are no two texts: give a pair such as ('old', 'new')")
-    return names[0], names[1]
 
 
 def python_lines(choices: dict[str, Any], seed: int) -> str:

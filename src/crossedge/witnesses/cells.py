@@ -13,7 +13,8 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
-from crossedge.data.columns import Raw, printable
+from crossedge.data.columns import printable
+from crossedge.data.raw import Raw
 from crossedge.runtime.types import Floats, Ints
 
 LEEWAY = 0.2  # how far a cut may lie from its quantile, in cells

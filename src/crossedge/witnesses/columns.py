@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from crossedge.data.columns import Raw
+from crossedge.data.raw import Raw
 from crossedge.numerics.tails import log_gamma_tail
 from crossedge.runtime.types import Bools, Floats
 from crossedge.witnesses.cells import Cells, days, shown_as

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import Any
 
-from crossedge.data.columns import printable
+from crossedge.data.columns import short_name
 from crossedge.html import html_table
 from crossedge.result import plain_values
 from crossedge.runtime.types import Bools, Floats
@@ -88,6 +88,8 @@ class Region:
         share_y / share_x; infinite if no row of x is there.
     pvalue : float
         Adjusted for all candidates, and at least the global p-value.
+    where, times : str
+        The two halves of the description.
     """
 
     description: str
@@ -97,6 +99,8 @@ class Region:
     n_y: int
     ratio: float
     pvalue: float
+    where: str = ""
+    times: str = ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -133,6 +137,8 @@ class Witness:
         (n,) booleans: which points are from x.
     n_given : int
         The number of rows that were given, of which at most `max_points` were taken.
+    names : pair of str
+        What the samples are called.
 
     See Also
     --------
@@ -153,22 +159,31 @@ class Witness:
     coordinates: Floats | None
     in_x: Bools
     n_given: int = 0
+    names: tuple[str, str] = ("x", "y")
 
     def _rows(self) -> list[tuple[str, str]]:
         chosen = self.points.significant
         few = "" if len(chosen) == self.n_given else f", drawn from {self.n_given:,}"
+        x, y = (short_name(name) for name in self.names)
+        sizes = f"{self.n_x:,} and {self.n_y:,} points"
+        if self.names != ("x", "y"):
+            sizes = f"{self.n_x:,} points of {x} and {self.n_y:,} of {y}"
         lines = [
-            ("samples", f"{self.n_x:,} and {self.n_y:,} points{few}"),
+            ("samples", f"{sizes}{few}"),
             ("p-value", f"{self.pvalue:.4g}  ({self.n_resamples:,} labellings)"),
         ]
         if self.pvalue > self.level:
             return [*lines, ("found", f"nothing at level {self.level:g}")]
         more = int((chosen & (self.points.excess > 0)).sum())
         less = int(chosen.sum()) - more
-        lines.append(("points", f"{more:,} where y is over-represented, {less:,} where x is"))
+        seen = [f"{count:,} where {name} is" for count, name in ((more, y), (less, x)) if count]
+        said = "no single one stands out"
+        if seen:
+            said = ", ".join([f"{seen[0]} over-represented", *seen[1:]])
+        lines.append(("points", said))
         found = [column for column in self.columns if column.significant]
         for column in found[:SHOWN_COLUMNS]:
-            text = f"{printable(column.name)}: {column.description} (p = {column.adjusted:.3g})"
+            text = f"{short_name(column.name)}: {column.description} (p = {column.adjusted:.3g})"
             lines.append(("column", text))
         if len(found) > SHOWN_COLUMNS:
             lines.append(("", f"and {len(found) - SHOWN_COLUMNS} more columns"))
@@ -193,6 +208,7 @@ class Witness:
         facts = {
             "pvalue": self.pvalue,
             "parts": dict(self.parts),
+            "names": [*self.names],
             "level": self.level,
             "n_x": self.n_x,
             "n_y": self.n_y,

@@ -13,8 +13,9 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from crossedge.adaptive import adaptive_test
-from crossedge.data.columns import Raw, check_scale
+from crossedge.data.columns import check_sample_names, check_scale, short_name
 from crossedge.data.distances import Distance, Distances, point_distances, pooled_distances
+from crossedge.data.raw import Raw
 from crossedge.data.samples import Samples, random_rows
 from crossedge.null.labellings import Labellings
 from crossedge.runtime.calls import run_usual
@@ -53,6 +54,7 @@ def witness(
     scale: str | None = None,
     rng: Rng = None,
     max_points: SupportsIndex | None = None,
+    names: tuple[str, str] = ("x", "y"),
 ) -> Witness:
     """Find where two samples differ: at which points, in which columns, in which regions.
 
@@ -78,6 +80,8 @@ def witness(
     max_points : int, optional
         Take at most so many rows, random ones of both samples in the same proportion. By default
         20,000.
+    names : pair of str, optional
+        What to call the samples.
 
     Returns
     -------
@@ -129,6 +133,7 @@ def witness(
     if isinstance(level, bool) or not isinstance(level, Real) or not 0 < float(level) < 1:
         raise ValueError(f"level={level!r} is not between 0 and 1: give one such as 0.05")
     labellings = count_of(n_resamples, "n_resamples")
+    named = check_sample_names(names)
     most = MOST_POINTS if max_points is None else count_of(max_points, "max_points", 2)
     check_rng(rng)
     check_scale(scale)
@@ -145,7 +150,7 @@ def witness(
             return samples.rows(rows)
 
         samples, distances = pooled_distances(x, y, distance, None, scale, thin)
-        found = locate(samples, distances, several, float(level), labellings, key, distance)
+        found = locate(samples, distances, several, float(level), labellings, key, distance, named)
         rows, total = taken[0] if taken else (found.rows, len(found.rows))
         return replace(found, rows=rows, n_given=total), samples.cautions
 
@@ -163,6 +168,7 @@ def locate(
     n_resamples: int,
     key: int,
     distance: Distance,
+    names: tuple[str, str] = ("x", "y"),
 ) -> Witness:
     """Return where samples differ that were checked and pooled."""
     n, in_x, n_x = len(samples.in_x), samples.in_x, samples.n_x
@@ -229,7 +235,7 @@ def locate(
                 )
             )
         if pvalue <= level:
-            found_regions = _regions(regions, values["regions"], samples, level, pvalue)
+            found_regions = _regions(regions, values["regions"], samples, level, pvalue, names)
     return Witness(
         pvalue=pvalue,
         parts=parts,
@@ -244,6 +250,7 @@ def locate(
         conjunctions=bool(coarse) and len(coarse) > 1,
         coordinates=None if isinstance(distance, str) else samples.values,
         in_x=in_x,
+        names=names,
     )
 
 
@@ -300,7 +307,12 @@ def _leaving_out(
 
 
 def _regions(
-    scan: RegionScan, maxima: Floats, samples: Samples, level: float, pvalue: float
+    scan: RegionScan,
+    maxima: Floats,
+    samples: Samples,
+    level: float,
+    pvalue: float,
+    names: tuple[str, str],
 ) -> list[Region]:
     """Return the significant regions in words."""
     # the smallest score whose adjusted p-value is still at most the level
@@ -315,13 +327,31 @@ def _regions(
         ratio = share_y / share_x if n_x else math.inf
         p = float((maxima >= score - 1e-9 * (1 + abs(score))).mean())
         where = " and ".join(cells.words(*some) for cells, some in choice)
+        times = _times(ratio, short_name(names[1]))
         found.append(
-            Region(f"{where}: {_times(ratio)}", share_x, share_y, n_x, n_y, ratio, max(p, pvalue))
+            Region(
+                description=f"{where}: {times}",
+                share_x=share_x,
+                share_y=share_y,
+                n_x=n_x,
+                n_y=n_y,
+                ratio=ratio,
+                pvalue=max(p, pvalue),
+                where=where,
+                times=times,
+            )
         )
     return found
 
 
-def _times(ratio: float) -> str:
+def _times(ratio: float, name: str) -> str:
     if ratio == 0:
-        return "none in y"
-    return f"{ratio:.2g} times as many in y" if math.isfinite(ratio) else "only in y"
+        return f"none in {name}"
+    if not math.isfinite(ratio):
+        return f"only in {name}"
+    return f"{ratio_in_words(ratio)} times as many in {name}"
+
+
+def ratio_in_words(ratio: float) -> str:
+    """Return a ratio with two digits, in full."""
+    return f"{ratio:,.0f}" if ratio >= 10 else f"{ratio:.2g}"

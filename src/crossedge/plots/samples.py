@@ -1,35 +1,23 @@
-"""Pictures of tests: the graph and its cross edges, the null distribution, and power curves."""
+"""Pictures of samples: their graph, the null distribution, and where they differ."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.colors import LinearSegmentedColormap
 from scipy import stats
 
-try:
-    import matplotlib.pyplot as plt
-    from matplotlib.axes import Axes
-    from matplotlib.collections import LineCollection
-    from matplotlib.colors import LinearSegmentedColormap
-except ModuleNotFoundError:
-    raise ModuleNotFoundError(
-        "crossedge.plots needs matplotlib: pip install 'crossedge[plots]'"
-    ) from None
-
+from crossedge.data.columns import short_name
 from crossedge.data.distances import Distance, pooled_distances
-from crossedge.effects import EffectSize
+from crossedge.plots.colours import CROSS_COLOUR, GREY, X_COLOUR, Y_COLOUR
 from crossedge.result import TwoSampleResult
 from crossedge.weights import EdgeList, GraphWeights, SpanningTree
 from crossedge.weights.graphs import check_graph
 from crossedge.witnesses import Witness
-
-X_COLOUR, Y_COLOUR, CROSS_COLOUR, GREY = "#2f6db3", "#e08e1b", "#c2185b", "#9a9a9a"
-# Colours of curves, by Paul Tol: distinct also for readers who are colour-blind. Beyond seven
-# curves, the colours are repeated with the next style of line.
-CURVE_COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#222222")
-LINE_STYLES = ("-", "--", ":")
 
 
 def plot_graph(
@@ -214,140 +202,11 @@ def plot_witness(found: Witness, ax: Axes | None = None) -> Axes:
             linewidths=0,
         )
     bar = ax.figure.colorbar(drawn, ax=ax, ticks=[-1, 0, 1])
-    bar.ax.set_yticklabels(["only x", "as expected", "only y"])
+    x, y = map(short_name, found.names)
+    bar.ax.set_yticklabels([f"only {x}", "as expected", f"only {y}"])
     ax.set_xticks([])
     ax.set_yticks([])
     ax.set_title(f"p = {found.pvalue:.3g}, {chosen.sum():,} points significant", fontsize=10)
-    return ax
-
-
-def plot_effect(found: EffectSize, ax: Axes | None = None) -> Axes:
-    """Draw an estimated divergence with its confidence interval, between equal and no overlap.
-
-    Parameters
-    ----------
-    found : EffectSize
-        What `effect_size` returned.
-    ax : Axes, optional
-        Where to draw; by default the current axes.
-
-    Returns
-    -------
-    Axes
-        The axes with the picture.
-
-    Raises
-    ------
-    TypeError
-        If `found` is not an EffectSize.
-    """
-    if not isinstance(found, EffectSize):
-        raise TypeError(f"found is of type {type(found).__name__}: give that of ce.effect_size")
-    ax = plt.gca() if ax is None else ax
-    ax.plot(found.interval, (0, 0), color=X_COLOUR, lw=4, solid_capstyle="butt")
-    ax.plot([found.divergence], [0], "o", color=X_COLOUR, ms=9)
-    if found.tolerance is not None:
-        ax.axvline(found.tolerance, color=CROSS_COLOUR, lw=1, ls="--")
-    ax.set_xlim(-0.02, 1.02)
-    ax.set_yticks([])
-    ax.set_xlabel("divergence: 0 is equal, 1 is no overlap")
-    return ax
-
-
-def plot_monitor(history: Sequence[Any], ax: Axes | None = None) -> Axes:
-    """Draw the evidence of a monitor after each batch, its threshold, and the p-values as points.
-
-    Parameters
-    ----------
-    history : sequence of MonitorState
-        The history of a `Monitor`.
-    ax : Axes, optional
-        Where to draw; by default the current axes.
-
-    Returns
-    -------
-    Axes
-        The axes with the picture.
-
-    Raises
-    ------
-    ValueError
-        If there is no state.
-    """
-    if not history:
-        raise ValueError("the monitor has seen no batch: update it first")
-    ax = plt.gca() if ax is None else ax
-    batches = [state.batch for state in history]
-    ax.plot(batches, [state.evidence for state in history], color=X_COLOUR, label="evidence")
-    ax.plot(batches, [1 / state.pvalue for state in history], ".", color=GREY, label="1 / p-value")
-    ax.axhline(history[-1].threshold, color=CROSS_COLOUR, lw=1, ls="--", label="threshold")
-    if history[-1].since is not None:
-        ax.axvspan(history[-1].since - 0.5, batches[-1] + 0.5, color=CROSS_COLOUR, alpha=0.1, lw=0)
-    ax.set_yscale("log")
-    ax.set_xlabel("batch")
-    ax.legend(frameon=False, loc="upper left")
-    return ax
-
-
-def plot_power(
-    frame: Any,
-    x: str,
-    *,
-    tests: Sequence[str] | None = None,
-    styles: Mapping[str, Mapping[str, Any]] | None = None,
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw the power of tests as curves, with 95% confidence bands.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The frame of a `PowerStudy`, or some of its rows: one for each test and value of `x`.
-    x : str
-        The column on the horizontal axis.
-    tests : sequence of str, optional
-        The tests to draw, in this order; by default all.
-    styles : dict, optional
-        Arguments of `Axes.plot` for tests by name, such as {"tree": {"color": "black"}}.
-    ax : Axes, optional
-        Where to draw; by default the current axes.
-
-    Returns
-    -------
-    Axes
-        The axes with the picture.
-
-    Raises
-    ------
-    ValueError
-        If the frame has no rows for one of the tests.
-
-    See Also
-    --------
-    crossedge.power_study : Estimate the power of tests.
-    """
-    ax = plt.gca() if ax is None else ax
-    names = list(dict.fromkeys(frame["test"])) if tests is None else list(tests)
-    for place, name in enumerate(names):
-        rows = frame[frame["test"] == name].sort_values(x)
-        if not len(rows):
-            raise ValueError(f"frame has no test {name!r}: it has {', '.join(set(frame['test']))}")
-        style = {
-            "color": CURVE_COLOURS[place % len(CURVE_COLOURS)],
-            "ls": LINE_STYLES[place // len(CURVE_COLOURS) % len(LINE_STYLES)],
-            "lw": 1.4,
-            "marker": "o",
-            "ms": 3,
-            **((styles or {}).get(name, {})),
-        }
-        along = rows[x].to_numpy()
-        (line,) = ax.plot(along, rows["power"].to_numpy(), label=name, **style)
-        band = rows["lower"].to_numpy(), rows["upper"].to_numpy()
-        ax.fill_between(along, *band, color=line.get_color(), alpha=0.15, lw=0)
-    ax.axhline(float(frame["level"].iloc[0]), color=GREY, lw=0.7, ls=":")
-    ax.set_ylim(-0.02, 1.02)
-    ax.set_xlabel(x)
-    ax.set_ylabel("power")
     return ax
 
 
