@@ -114,6 +114,28 @@ def test_views_are_maps_of_the_pooled_points(view):
             assert member.name.endswith(view) or view == "whitened"
 
 
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize(("n", "d"), [(61, 80), (203, 60)])
+def test_views_know_no_order_of_rows(view, n, d):
+    """To the last digit: rounding that tells equal rows apart would tell the samples apart."""
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(12, d))[rng.integers(0, 12, n)]
+    order = rng.permutation(n)
+    found = Views(point_distances(points, 2.0), dense=False).distances(view).points
+    other = Views(point_distances(points[order], 2.0), dense=False).distances(view).points
+    assert np.array_equal(other, found[order])
+    assert len(np.unique(found, axis=0)) <= 12
+
+
+def test_equal_rows_in_many_columns_are_no_evidence():
+    rng = np.random.default_rng(0)
+    for _ in range(4):
+        points = rng.normal(size=(3, 80))[rng.integers(0, 3, 60)]
+        for transform in (None, "whiten"):
+            options = {"transform": transform, "n_resamples": 99, "rng": 0}
+            assert ce.two_sample(points[:30], points[30:], **options).pvalue > 0.02
+
+
 def test_only_points_have_views():
     x, y = samples(40, 30, d=3)
     matrix = matrix_of(np.concatenate([x, y]))

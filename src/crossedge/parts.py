@@ -28,7 +28,7 @@ from crossedge.data.distances import (
     matrix_distances,
     point_distances,
 )
-from crossedge.data.representations import principal, ranks, squares, whitened
+from crossedge.data.representations import in_own_order, principal, ranks, squares, whitened
 from crossedge.numerics.tolerances import TIE
 from crossedge.runtime.threads import in_threads
 from crossedge.runtime.types import Floats
@@ -110,7 +110,7 @@ class Views:
         """Return the distances in a view."""
         if view not in self._known:
             assert self.points is not None
-            found: Distances = point_distances(VIEWS[view](self.points.points), 2.0)
+            found: Distances = point_distances(in_own_order(VIEWS[view], self.points.points), 2.0)
             self._known[view] = with_matrix(found) if self.dense else found
         return self._known[view]
 

@@ -17,6 +17,7 @@ from crossedge.data.distances import Distance, Distances, no_distances, pooled_d
 from crossedge.data.representations import Transform, check_transform
 from crossedge.data.samples import Samples, thinned
 from crossedge.null import Law, Permutation, null_named
+from crossedge.null.stopping import AtLevel
 from crossedge.result import TwoSampleResult
 from crossedge.runtime.calls import run_usual
 from crossedge.runtime.counts import count_of
@@ -91,8 +92,9 @@ def two_sample(
     transform : {"standardize", "whiten", "rank", "squares"} or callable, optional
         A map by name (see docs/guide.md), or a function from the (n, d) pooled points to (n, e)
         points, on which the test then runs, such as a layer of a network. It sees the pooled points
-        only, in one call, so any map keeps the p-value valid. It receives a tensor, without a
-        gradient, if the samples are tensors or if it is a torch module, and otherwise an array.
+        only, in one call, so the p-value stays valid with any map that treats all rows alike. The
+        rows of x come first, so a running mean would know the labels. It receives a tensor, without
+        a gradient, if the samples are tensors or if it is a torch module, and otherwise an array.
     scale : {"robust", "std", "rank", "none"}, optional
         How numbers are scaled, by the pooled sample: "robust" centres each column at its median
         and divides it by its interquartile range, "std" by its standard deviation, "rank" takes
@@ -110,9 +112,11 @@ def two_sample(
     early_stopping : int or float, optional
         Stop at this number of labellings that are at least as extreme as the samples. The p-value
         is then the fraction of extreme labellings [1]_, which is valid and takes little time where
-        it is large. Or a level, such as 0.05: stop as soon as it is known whether the p-value is
-        below it, often after some fifty labellings. The p-value is then that of a bet [2]_, which
-        is valid wherever it stops, and hardly below the level. Only for random labellings.
+        it is large. Or a level, such as 0.05: stop where a bet [2]_ on a p-value below it has won
+        or lost, often after some fifty labellings. The p-value is then that of the bet, which is
+        valid wherever it stops, and hardly below the level; p-values of all labellings between 0.8
+        and 1 times the level are often missed. Only for random labellings. The p-values of
+        `members` are then those of the labellings that were visited, which is approximate.
     max_points : int, optional
         Take at most so many points, random ones of both samples in the same proportion, drawn by
         `rng`. The result has the numbers of points that were taken.
@@ -290,6 +294,12 @@ def checked_test(
         raise ValueError(
             f"early_stopping does not go with null={null!r}, which does not stop at any labelling: "
             "leave it out"
+        )
+    fewest = 1 if stop is None or isinstance(stop, int) else AtLevel(stop).fewest
+    if resamples < fewest:
+        raise ValueError(
+            f"early_stopping={stop} needs {fewest:,} labellings at least, n_resamples={resamples}: "
+            "give more, or leave it out"
         )
     if one is not None and chosen is not None:
         # type checkers forget inside a nested function that `one` and `chosen` are not None

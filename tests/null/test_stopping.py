@@ -80,3 +80,13 @@ def test_a_level_in_two_sample(weights):
 def test_what_is_no_level(wrong):
     with pytest.raises(ValueError, match="is no level: give one between 0 and 1"):
         ce.two_sample([0.0, 1.0], [2.0, 3.0], early_stopping=wrong)
+
+
+@pytest.mark.parametrize("level", [0.2, 0.05, 0.001])
+def test_the_fewest_labellings_that_can_win_a_bet(level):
+    rule = AtLevel(level)
+    assert rule.wealth(np.zeros(rule.fewest, bool))[-1] >= 1 / level
+    assert rule.wealth(np.zeros(rule.fewest - 1, bool))[-1] < 1 / level
+    with pytest.raises(ValueError, match=f"needs {rule.fewest:,} labellings at least"):
+        options = {"n_resamples": rule.fewest - 1, "early_stopping": level}
+        ce.two_sample([0.0, 1.0], [2.0, 3.0], **options)

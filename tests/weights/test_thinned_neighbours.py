@@ -74,3 +74,9 @@ def test_single_precision_changes_nothing_that_one_sees(monkeypatch):
     single = relabel(weights, labellings, range(labellings.blocks))
     assert not np.array_equal(single.x, double.x)
     assert single.x == pytest.approx(double.x, abs=1e-5 * double.x.std())
+    features = rng.normal(size=(3000, 30))
+    features[0, 0] = 1e6  # its square is subtracted again
+    far = relabel(LowRankWeights(features), labellings, range(labellings.blocks))
+    monkeypatch.setattr("crossedge.null.labellings.SINGLE_POINTS", 10**6)
+    exact = relabel(LowRankWeights(features), labellings, range(labellings.blocks))
+    assert np.array_equal(far.x, exact.x)

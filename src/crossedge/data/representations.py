@@ -1,6 +1,8 @@
 """Representations of the pooled sample: a test may look at points through any map that is blind.
 
-A map that is learned from the pooled points alone knows no labels, so that p-values stay valid.
+A map that is learned from the pooled points alone knows no labels, so that p-values stay valid. It
+must not depend on the order of the rows either, of which the first are x: not even by rounding,
+since a last digit that tells equal rows apart may decide which of them are neighbours.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from crossedge.runtime.types import Floats
 Transform = str | Callable[[Any], Any]  # a name, or (n, d) points -> (n, e) points
 RIDGE = 0.1  # of whitened points, in units of the mean eigenvalue
 ITERATIONS = 4  # of the subspaces of principal components
+ROUNDING = 1e-12  # an eigenvalue that is so small, relative to the largest, is rounding
 CONSTANT = 1e-13  # a column that varies by less, relative to its largest entry, is constant
 
 
@@ -37,6 +40,25 @@ def check_transform(transform: object) -> None:
         )
 
 
+def in_own_order(represent: Callable[[Floats], Floats], points: Floats) -> Floats:
+    """Return the map of points that are sorted first, and where equal rows have equal images.
+
+    So the image of a row depends on the set of all rows alone, to the last digit.
+    """
+    for column in points.T:
+        order = np.argsort(column)
+        if (np.diff(column[order]) > 0).all():  # no rows are equal, which is the fast case
+            mapped = represent(points[order])
+            found = np.empty_like(mapped)
+            found[order] = mapped
+            return found
+    rows, row, copies = np.unique(points, axis=0, return_inverse=True, return_counts=True)
+    first = np.cumsum(copies) - copies
+    mapped = represent(np.repeat(rows, copies, axis=0))
+    images: Floats = mapped[first][row.reshape(len(points))]
+    return images
+
+
 def represent(samples: Samples, transform: Transform | None) -> Samples:
     """Return the samples with all points mapped at once, so that the map cannot see labels.
 
@@ -46,7 +68,8 @@ def represent(samples: Samples, transform: Transform | None) -> Samples:
     if transform is None:
         return samples
     if isinstance(transform, str):
-        return replace(samples, values=REPRESENTATIONS[transform](samples.values))
+        values = in_own_order(REPRESENTATIONS[transform], samples.values)
+        return replace(samples, values=values)
     points: Any = samples.values
     parameters = getattr(transform, "parameters", None)
     if samples.as_tensors or parameters is not None:
@@ -94,7 +117,7 @@ def standardized(points: Floats) -> Floats:
     centred = points * unit
     centred -= centred.mean(0)
     deviation = np.sqrt((centred**2).mean(0))
-    varies = deviation > CONSTANT
+    varies = (deviation > CONSTANT) & (points.max(0) > points.min(0))
     found: Floats = np.where(varies, centred / np.where(varies, deviation, 1.0), 0.0)
     return found
 
@@ -126,7 +149,8 @@ def whitened(points: Floats) -> Floats:
     with one_blas_thread():  # threads that share a small matrix wait for each other
         products = columns.T @ columns if d <= n else columns @ columns.T
         values, vectors = np.linalg.eigh(products / n)
-    values = np.maximum(values, 0.0)
+    # directions without variance, whose square root would be far above rounding, are left out
+    values[values < ROUNDING * values[-1]] = 0.0
     found: Floats
     if d <= n:
         found = columns @ (vectors / np.sqrt(values + RIDGE))

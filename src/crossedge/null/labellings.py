@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -39,8 +40,9 @@ FEW_LABELLINGS, FEW_LABELS = 20_000, 32_000_000
 MATRIX_POINTS, MATRIX_WORK = 1024, 2_700_000_000
 STREAMED_LABELS = 1 << 26  # labels for one pass over weights in blocks: half a gigabyte
 # Features of more points than these are multiplied in single precision, which is twice as fast and
-# exact to a millionth of a standard deviation. Where there are few features, statistics may tie.
-SINGLE_POINTS, SINGLE_FEATURES = 20_000, 16
+# exact to a millionth of a standard deviation, unless one point is far from all others: the square
+# of its features is subtracted again. Where there are few features, statistics may tie.
+SINGLE_POINTS, SINGLE_FEATURES, SINGLE_REACH = 20_000, 16, 100.0
 # Labellings for those moments of a design that have no formula: their standard error is then small,
 # 0.05 for a skewness. It makes no p-value invalid, because they are always the same, with a seed
 # that no user will choose.
@@ -255,7 +257,7 @@ def _relabel(
 
     elif isinstance(weights, LowRankWeights) and not studentized:
         table = np.column_stack([weights.features, weights.squares, weights.degree])
-        if weights.n > SINGLE_POINTS and table.shape[1] > SINGLE_FEATURES:
+        if _may_be_single(weights):
             table = table.astype(np.float32)
 
         def of_block(index: int) -> list[WithinSums]:
@@ -384,6 +386,20 @@ def _add_features(weights: LowRankWeights, table: Floats, labels: Labels) -> Wit
     features, squares, degrees = sums[:, :-2], sums[:, -2], sums[:, -1]
     within = (np.einsum("ij,ij->i", features, features) - squares) / 2
     return WithinSums(within, weights.total - degrees + within)
+
+
+def _may_be_single(weights: LowRankWeights) -> bool:
+    """Return whether single precision is exact to far less than a standard deviation.
+
+    The spread is a lower bound on the root of the sum of all W[i, j]^2, to which the standard
+    deviation of R_x is proportional: |F F'|^2 >= (tr F F')^2 / rank.
+    """
+    n, rank = weights.features.shape
+    if n <= SINGLE_POINTS or rank + 2 <= SINGLE_FEATURES:
+        return False
+    squares = weights.squares
+    spread = float(squares.sum()) ** 2 / rank - float(squares @ squares)
+    return float(squares.max()) <= SINGLE_REACH * math.sqrt(max(spread, 0.0))
 
 
 def _count(weights: EdgeList, words: Words) -> WithinSums:

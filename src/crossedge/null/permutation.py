@@ -27,9 +27,9 @@ class Permutation:
         The source of randomness.
     early_stopping : int or float, optional
         Stop at this number of labellings that are at least as extreme as the samples. The p-value
-        is then the fraction of extreme labellings [1]_. Or a level, such as 0.05: stop as soon as
-        it is known whether the p-value is below it, often after some fifty labellings. The p-value
-        is then that of a bet [2]_, which is valid wherever it stops, and hardly below the level.
+        is then the fraction of extreme labellings [1]_. Or a level, such as 0.05: stop where a bet
+        [2]_ on a p-value below it has won or lost, often after some fifty labellings. The p-value
+        is then that of the bet, which is valid wherever it stops, and hardly below the level.
 
     See Also
     --------

@@ -7,6 +7,7 @@ ones among the first t is uniform on 0, ..., t.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -61,7 +62,7 @@ class AtCount(All):
 
 @dataclass(frozen=True)
 class AtLevel:
-    """Stop as soon as the answer at a level is known, by betting (Fischer and Ramdas, 2024).
+    """Stop where a bet has won or lost at a level (Fischer and Ramdas, 2024).
 
     The bet is that the p-value is uniform on (0, c). Its wealth is the probability of L under the
     bet in units of 1 / (t + 1), that of equal distributions:
@@ -72,10 +73,17 @@ class AtLevel:
     If both distributions are equal it is a martingale, so it ever reaches 1 / a with probability a
     at most, and the smallest 1 / wealth so far is a p-value at whatever labelling one stops. Ties
     count as extreme, which only lowers the wealth. The test stops where the wealth is 1 / level, or
-    so low that it hardly ever recovers.
+    so low that it hardly ever recovers. It often misses p-values between 0.8 and 1 times the level,
+    the more of them the fewer labellings there are.
     """
 
     level: float
+
+    @property
+    def fewest(self) -> int:
+        """The fewest labellings, none of them extreme, at which the wealth is 1 / level."""
+        c = SHARE_OF_LEVEL * self.level
+        return math.ceil(math.log1p(-SHARE_OF_LEVEL) / math.log1p(-c)) - 1
 
     def wealth(self, extreme: Bools) -> Floats:
         """Return the wealth after each labelling."""
