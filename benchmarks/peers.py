@@ -141,7 +141,16 @@ def mmdagg(
     number = for_quantiles + for_level
     of_labellings = wild if len(x) == len(y) else permuted
     values = np.array(list(of_labellings(x, y, number, rng)))
-    known = np.sort(values[:, : 1 + for_quantiles], axis=1)  # the observed one is among them
+    return aggregate(values, for_quantiles, steps)
+
+
+def aggregate(values: np.ndarray, for_quantiles: int, steps: int) -> bool:
+    """Whether any kernel passes its quantile, all at one level that makes them 5% together.
+
+    values: (kernels, labellings), of which the first is the one observed, the next ones give the
+    quantiles, and the last ones the level, by bisection.
+    """
+    known = np.sort(values[:, : 1 + for_quantiles], axis=1)
     fresh = values[:, 1 + for_quantiles :]
 
     def quantiles(u: float) -> np.ndarray:
@@ -190,18 +199,21 @@ def permuted(
 def wild(
     x: np.ndarray, y: np.ndarray, number: int, rng: np.random.Generator
 ) -> Iterator[np.ndarray]:
-    """Yield sum_{i != j} e_i e_j h_ij for random signs e, with
+    signs = rng.integers(0, 2, (len(x), 1 + number)).astype(np.float32) * 2 - 1
+    signs[:, 0] = 1
+    for kernel in agg_kernels(x, y):
+        yield signed_sums(kernel, signs)
+
+
+def signed_sums(kernel: np.ndarray, signs: np.ndarray) -> np.ndarray:
+    """Return sum_{i != j} e_i e_j h_ij for columns e of signs: -1 swaps x_i with y_i.
 
     h_ij = k(x_i, x_j) + k(y_i, y_j) - k(x_i, y_j) - k(x_j, y_i).
     """
-    n = len(x)
-    signs = rng.integers(0, 2, (n, 1 + number)).astype(np.float32) * 2 - 1
-    signs[:, 0] = 1
-    for kernel in agg_kernels(x, y):
-        h = kernel[:n, :n] + kernel[n:, n:] - kernel[:n, n:] - kernel[n:, :n]
-        np.fill_diagonal(h, 0)
-        h = h.astype(np.float32)
-        yield np.einsum("ij,ij->j", signs, h @ signs, dtype=float)
+    n = len(signs)
+    h = kernel[:n, :n] + kernel[n:, n:] - kernel[:n, n:] - kernel[n:, :n]
+    np.fill_diagonal(h, 0)
+    return np.einsum("ij,ij->j", signs, h.astype(np.float32) @ signs, dtype=float)
 
 
 def friedman_rafsky(x: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> bool:

@@ -19,7 +19,7 @@ import numpy as np
 from peers import LEVEL, PEERS
 from power import FAMILIES as ALTERNATIVES
 from power import Sampler, gaussian, poisson
-from scores import Kept, header, read, row, summary, write
+from scores import Job, Kept, header, missing, read, row, summary, write
 
 LABELLINGS = 999  # of the default test, which has 9,999 if nothing is said
 FAMILIES: dict[str, Sampler] = {
@@ -37,7 +37,6 @@ def default(x: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> bool:
 
 
 TESTS = {"crossedge": default, **PEERS}
-Job = tuple[str, int, tuple[str, ...]]
 
 
 def outcomes(job: Job) -> dict[str, bool]:
@@ -49,16 +48,6 @@ def outcomes(job: Job) -> dict[str, bool]:
         test: bool(TESTS[test](x, y, np.random.default_rng([*seed, crc32(test.encode())])))
         for test in tests
     }
-
-
-def missing(kept: Kept, family: str, tests: list[str], trials: int) -> list[Job]:
-    """The trials of a family that are not in what is kept, each with the tests that miss it."""
-    done = {test: len(kept.get(family, {}).get(test, [])) for test in tests}
-    jobs = [
-        (family, trial, tuple(test for test in tests if done[test] <= trial))
-        for trial in range(trials)
-    ]
-    return [job for job in jobs if job[2]]
 
 
 def measure(kept: Kept, jobs: list[Job], pool: Pool, path: Path | None) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 Kept = dict[str, dict[str, list[bool]]]  # family -> test -> whether trial 0, 1, ... was rejected
+Job = tuple[str, int, tuple[str, ...]]  # a family, a trial, the tests to run on it
 
 
 def read(path: Path | None) -> Kept:
@@ -22,6 +23,16 @@ def write(path: Path | None, kept: Kept) -> None:
             json.dumps({f: {t: [int(b) for b in o] for t, o in c.items()} for f, c in kept.items()})
         )
         fresh.replace(path)
+
+
+def missing(kept: Kept, family: str, tests: list[str], trials: int) -> list[Job]:
+    """The trials of a family that are not in what is kept, each with the tests that miss it."""
+    done = {test: len(kept.get(family, {}).get(test, [])) for test in tests}
+    jobs = [
+        (family, trial, tuple(test for test in tests if done[test] <= trial))
+        for trial in range(trials)
+    ]
+    return [job for job in jobs if job[2]]
 
 
 def header(tests: list[str]) -> str:
