@@ -1,8 +1,8 @@
 """The power at level 0.05 of two-sample tests on all families of power.py, as a table in markdown.
 
 `python benchmarks/scoreboard.py --trials 500 --jobs 2 --keep scores.json` prints every family as
-soon as it is ready, and can be stopped and started again. After a change of the default test,
-`--renew crossedge` measures that column anew and takes all others from the file.
+soon as it is ready, and can be stopped and started again, with more trials too. After a change of
+the default test, `--renew crossedge` measures that column anew and takes all others from the file.
 """
 
 from __future__ import annotations
@@ -67,6 +67,7 @@ def main() -> None:
     parser.add_argument("--tests", nargs="*", choices=list(TESTS), default=list(TESTS))
     parser.add_argument("--jobs", type=int, default=1, help="processes, of one thread each")
     parser.add_argument("--keep", type=Path, metavar="FILE.json", help="results, to resume from")
+    parser.add_argument("--table", action="store_true", help="print what is kept, run nothing")
     parser.add_argument("--renew", nargs="*", default=[], choices=list(TESTS))
     options = parser.parse_args()
     words = options.families
@@ -75,13 +76,16 @@ def main() -> None:
     for columns in kept.values():
         for test in options.renew:
             columns.pop(test, None)
+    if options.table:
+        families = [family for family in families if family in kept]
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ[variable] = "1"  # of the processes to come
     print(header(options.tests), flush=True)
     with get_context("spawn").Pool(options.jobs) as pool:
         for family in families:
-            jobs = missing(kept, family, options.tests, options.trials)
-            measure(kept, jobs, pool, options.keep)
+            if not options.table:
+                jobs = missing(kept, family, options.tests, options.trials)
+                measure(kept, jobs, pool, options.keep)
             print(row(family, kept[family], options.tests, options.trials), flush=True)
     print("\n".join(summary(kept, families, options.tests, options.trials)))
 
