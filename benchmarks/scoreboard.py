@@ -68,7 +68,9 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="processes, of one thread each")
     parser.add_argument("--keep", type=Path, metavar="FILE.json", help="results, to resume from")
     parser.add_argument("--table", action="store_true", help="print what is kept, run nothing")
-    parser.add_argument("--renew", nargs="*", default=[], choices=list(TESTS))
+    parser.add_argument(
+        "--renew", nargs="*", default=[], choices=list(TESTS), help="forget these columns first"
+    )
     options = parser.parse_args()
     words = options.families
     families = [name for name in FAMILIES if not words or any(word in name for word in words)]
