@@ -6,6 +6,7 @@
 # make bench-large  time and memory up to a million points, an hour
 # make calibration  p-values by laws against millions of permutations, two hours
 # make power  the power of all tests on many alternatives, an hour on two cores
+# make scoreboard  the default beside tests of others, four hours on two cores; it resumes
 # make format, make clean
 
 PYTHON ?= python3
@@ -13,7 +14,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test slow oldest newest bench bench-large calibration power format clean
+.PHONY: demo test slow oldest newest bench bench-large calibration power scoreboard format clean
 
 demo: $(READY)
 	$(BIN)/python examples/demo.py
@@ -59,6 +60,9 @@ calibration: $(READY)
 
 power: $(READY)
 	$(BIN)/python benchmarks/power.py
+
+scoreboard: $(READY)
+	$(BIN)/python benchmarks/scoreboard.py --trials 500 --keep scoreboard.json
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

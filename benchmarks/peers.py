@@ -230,7 +230,7 @@ def classifier(make: Callable[[int], object]) -> Test:
     """Classifier two-sample test (Lopez-Paz and Oquab 2017): train on one half, test on the other.
 
     The scores of held-out points of both samples are compared by their ranks (Mann and Whitney),
-    which finds more than the share of correct guesses, and suits samples of unequal sizes.
+    which suits samples of unequal sizes.
     """
 
     def test(x: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> bool:

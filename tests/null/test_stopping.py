@@ -87,6 +87,6 @@ def test_the_fewest_labellings_that_can_win_a_bet(level):
     rule = AtLevel(level)
     assert rule.wealth(np.zeros(rule.fewest, bool))[-1] >= 1 / level
     assert rule.wealth(np.zeros(rule.fewest - 1, bool))[-1] < 1 / level
+    options = {"n_resamples": rule.fewest - 1, "early_stopping": level}
     with pytest.raises(ValueError, match=f"needs {rule.fewest:,} labellings at least"):
-        options = {"n_resamples": rule.fewest - 1, "early_stopping": level}
         ce.two_sample([0.0, 1.0], [2.0, 3.0], **options)
