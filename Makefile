@@ -62,7 +62,7 @@ power: $(READY)
 	$(BIN)/python benchmarks/power.py
 
 scoreboard: $(READY)
-	$(BIN)/python benchmarks/scoreboard.py --trials 500 --keep scoreboard.json
+	$(BIN)/python benchmarks/scoreboard.py --trials 500 --keep benchmarks/scores.json
 
 format: $(READY)
 	$(BIN)/ruff check --fix .
