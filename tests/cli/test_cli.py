@@ -291,6 +291,27 @@ class TestTables:
         assert "\n  id    number    left out: row numbers" in out
         assert err == "crossedge: warning: column 'id' is left out: row numbers\n"
 
+    def test_one_file_split_in_three(self, capsys, tmp_path):
+        rng = np.random.default_rng(0)
+        rows = [f"{g},{rng.normal() + 3 * (g == 'c'):.3f}" for g in "abc" for _ in range(20)]
+        file = tmp_path / "three.csv"
+        file.write_text("\n".join(["group,size", *rows]))
+        code, out, _ = self.run(capsys, f"test {file} --by group --resamples 99 --fail-below 0.05")
+        assert code == 1
+        assert "three.csv, group=a against group=b against group=c\n3-sample test" in out
+        assert out.count("edges cross where") == 3
+        code, out, _ = self.run(capsys, f"test {file} --by group --resamples 99 --json")
+        pairs = {(p["a"], p["b"]): p["adjusted"] <= 0.05 for p in json.loads(out)["pairs"]}
+        assert pairs == {
+            ("group=a", "group=b"): False,
+            ("group=a", "group=c"): True,
+            ("group=b", "group=c"): True,
+        }
+        code, _, err = self.run(capsys, f"test {file} --by group --where")
+        assert (code, "--where is for two samples, and --by group has 3 values" in err) == (2, True)
+        code, _, err = self.run(capsys, f"plan {file} --by group")
+        assert (code, "--by group has 3 values: choose two by group=a,b" in err) == (2, True)
+
     def test_identifiers_are_asked_back_by_name(self, capsys):
         for flags in ("", " --sample 20"):
             code, out, err = self.run(capsys, f"test all.csv --by group --columns size,id{flags}")

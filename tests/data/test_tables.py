@@ -435,6 +435,7 @@ class TestSelection:
     frame = pd.DataFrame(
         {"group": ["a", "b", "b", "c", None] * 8, "size": range(40), "id": range(40), "z": 1.5}
     )
+    letters = frame.assign(letter=list("abcdefghijklm" * 3 + "a"))
 
     def table(self, tmp_path, frame=None, name="x.csv"):
         (self.frame if frame is None else frame).to_csv(tmp_path / name, index=False)
@@ -442,29 +443,35 @@ class TestSelection:
 
     def test_by_a_column(self, tmp_path):
         table = self.table(tmp_path)
-        pair, told = split_by(table, "group=b,a")
+        (x, y), told = split_by(table, "group=b,a")
         assert told == "group=b against group=a, 16 other rows not used"
-        assert (len(pair.x), len(pair.y)) == (16, 8)
-        assert pair.x.columns == ("size", "id", "z")
+        assert (len(x), len(y)) == (16, 8)
+        assert x.columns == ("size", "id", "z")
+        groups, told = split_by(table, "group")
+        assert told == "group=a against group=b against group=c, 8 other rows not used"
+        assert [len(each) for each in groups] == [8, 16, 8]
         two = self.table(tmp_path, self.frame.assign(group=np.arange(40) % 2))
-        pair, told = split_by(two, "group")
+        (x, y), told = split_by(two, "group")
         assert told == "group=0 against group=1"
-        assert pair.y["size"].tolist() == list(range(1, 40, 2))
+        assert y["size"].tolist() == list(range(1, 40, 2))
 
     @pytest.mark.parametrize(
         ("by", "message"),
         [
-            ("group", r"column 'group' of .* has 3 values \(a, b, c\), not two: choose"),
-            ("z", r"has 1 value \(1.5\), not two"),
-            ("none", r"--by: .* has no column 'none': it has group, size, id, z"),
-            ("group=a", r"--by group=a does not name two values"),
+            (
+                "letter",
+                r"column 'letter' of .* has 13 values \(a, b, c, d, e, ...\), not two to 12",
+            ),
+            ("z", r"has 1 value \(1.5\), not two to"),
+            ("none", r"--by: .* has no column 'none': it has group, size, id, z, letter"),
+            ("group=a", r"--by group=a does not name two values or more"),
             ("group=a,a", r"does not name two values"),
             ("group=a,d", r"has no value 'd'"),
         ],
     )
     def test_by_what_does_not_do(self, tmp_path, by, message):
         with pytest.raises(ValueError, match=message):
-            split_by(self.table(tmp_path), by)
+            split_by(self.table(tmp_path, self.letters), by)
 
     def test_columns(self, tmp_path):
         x = self.table(tmp_path)

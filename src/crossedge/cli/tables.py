@@ -12,6 +12,7 @@ import click
 
 if TYPE_CHECKING:
     from crossedge.data.selection import Pair
+    from crossedge.data.table import Table
 
 SCALES = ("none", "std", "robust", "rank")  # those of crossedge.data.columns, which imports numpy
 FILE = click.Path(path_type=Path, allow_dash=True)
@@ -19,7 +20,7 @@ _OPTIONS: tuple[Any, ...] = (
     click.argument("x", type=FILE),
     click.argument("y", type=FILE, required=False),
     click.option(
-        "--by", metavar="COLUMN[=a,b]", help="Split X by the two values of a column.  [default: no]"
+        "--by", metavar="COLUMN[=a,b]", help="Split X by the values of a column.  [default: no]"
     ),
     click.option(
         "--columns",
@@ -62,15 +63,25 @@ def check(options: SimpleNamespace) -> None:
 
 
 def read(options: SimpleNamespace) -> tuple[Pair, str]:
-    """Read the samples, and say what they are."""
+    """Read two samples, and say what they are."""
+    from crossedge.data.selection import Pair
+
+    groups, told = read_groups(options)
+    if len(groups) > 2:
+        name = options.by.partition("=")[0]
+        raise ValueError(f"--by {options.by} has {len(groups)} values: choose two by {name}=a,b")
+    return Pair(*groups), told
+
+
+def read_groups(options: SimpleNamespace) -> tuple[list[Table], str]:
+    """Read two samples, or several that are told apart by a column, and say what they are."""
     from crossedge.data.selection import Pair, choose_columns, read_pair, split_by
     from crossedge.data.tables import read_table
 
     if options.y is not None:
-        chosen = options.columns, options.drop
-        pair = read_pair(options.x, options.y, options.header, *chosen)
-        return pair, f"{pair.x.source} against {pair.y.source}"
+        pair = read_pair(options.x, options.y, options.header, options.columns, options.drop)
+        return [*pair], f"{pair.x.source} against {pair.y.source}"
     table = read_table(options.x, options.header)
-    pair, told = split_by(table, options.by)
-    pair = choose_columns(Pair(*pair), options.columns, options.drop)
-    return pair, f"{table.source}, {told}"
+    groups, told = split_by(table, options.by)
+    chosen = [choose_columns(Pair(one, one), options.columns, options.drop).x for one in groups]
+    return chosen, f"{table.source}, {told}"

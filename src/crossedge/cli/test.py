@@ -22,7 +22,8 @@ from crossedge.cli.arguments import (
     Task,
     WithHelp,
 )
-from crossedge.cli.tables import check, read, two_tables
+from crossedge.cli.several import compare_several
+from crossedge.cli.tables import check, read_groups, two_tables
 from crossedge.cli.wording import in_flags
 from crossedge.learning.configuration import WEIGHTS
 
@@ -143,7 +144,8 @@ def command(**options: Any) -> Task:
     Tables are csv, tsv and other text, json lines, parquet, feather, xlsx, npy or npz, also
     compressed (gz, zst, bz2, xz), a folder of images, or - for the standard input. Columns are
     matched by name, if they have names, and may hold numbers, dates, booleans, categories and
-    missing values. With --by, X alone is split in two.
+    missing values. With --by, X alone is split by the values of a column: if these are three or
+    more, all samples are tested together, and then each pair.
     """
     given = SimpleNamespace(**options)
     return Task(lambda task: _run(given, task.arguments))
@@ -154,8 +156,12 @@ def _run(options: SimpleNamespace, arguments: tuple[str, ...]) -> Answer:
     target = _check_target(options)
     if options.plot is not None:
         _check_picture(options.plot)
-    pair, told = read(options)
-    from crossedge.data.selection import sample_rows
+    groups, told = read_groups(options)
+    if len(groups) > 2:
+        return compare_several(groups, told, options, _weights(options))
+    from crossedge.data.selection import Pair, sample_rows
+
+    pair = Pair(*groups)
 
     left_out: tuple[Column, ...] = ()
     if options.sample:

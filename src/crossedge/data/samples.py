@@ -13,7 +13,7 @@ from crossedge.data.cautions import long_tails, look_out
 from crossedge.data.columns import Column, check_scale
 from crossedge.data.encoding import asked_for, encode
 from crossedge.data.raw import Raw
-from crossedge.data.table import Table
+from crossedge.data.table import Table, stacked
 from crossedge.runtime.arrays import is_tensor
 from crossedge.runtime.types import Bools, Floats, Ints
 
@@ -142,6 +142,8 @@ def stacked_frames(first: Any, rest: list[Any]) -> Any:
             raise ValueError(
                 f"only some samples have a column {odd!r}: all samples must share their columns"
             )
+    if isinstance(first, Table):
+        return stacked(rest)
     library = import_module(type(first).__module__.partition(".")[0])
     return library.concat([each[columns] for each in rest])
 

@@ -17,6 +17,7 @@ from crossedge.data.table import Table, matched
 from crossedge.data.tables import read_tables
 
 SHOWN_VALUES = 5  # in a message
+MOST_VALUES = 12  # of a column that splits a file: each pair of them is tested
 
 
 class Pair(NamedTuple):
@@ -49,33 +50,33 @@ def read_pair(
     return Pair(*matched(*choose_columns(Pair(x, y), columns, drop)))
 
 
-def split_by(table: Table, by: str) -> tuple[Pair, str]:
-    """Split a table by the two values of a column, and say which they are and what is left out.
+def split_by(table: Table, by: str) -> tuple[list[Table], str]:
+    """Split a table by the values of a column, and say which they are and what is left out.
 
-    `by` is the name of a column with two values, or name=a,b.
+    `by` is the name of a column with a few values, or name=a,b for two of them or more.
     """
     name, equals, rest = by.partition("=")
     if by in table.names or not equals:
         name, wanted = by, None
     else:
         wanted = [value.strip() for value in rest.split(",")]
-        if len(wanted) != 2 or len(set(wanted)) < 2 or "" in wanted:
-            raise ValueError(f"--by {by} does not name two values: give --by {name}=a,b")
+        if len(wanted) < 2 or len(set(wanted)) < len(wanted) or "" in wanted:
+            raise ValueError(f"--by {by} does not name two values or more: give --by {name}=a,b")
     _check_names(table, [name], "--by")
     cells = spelt_cells(table[name], name)
     values = sorted({cell for cell in cells if cell})
     if wanted is None:
-        if len(values) != 2:
+        if not 2 <= len(values) <= MOST_VALUES:
             shown = ", ".join(values[:SHOWN_VALUES]) + ", ..." * (len(values) > SHOWN_VALUES)
             raise ValueError(
                 f"column {name!r} of {table.source} has {len(values)} value"
-                f"{'' if len(values) == 1 else 's'} ({shown}), not two: "
-                f"choose two of them by --by {name}=a,b"
+                f"{'' if len(values) == 1 else 's'} ({shown}), not two to {MOST_VALUES}: "
+                f"choose some of them by --by {name}=a,b"
             )
         wanted = values
     for value in wanted:
         if value not in values:
-            raise ValueError(f"column {name!r} of {table.source} has no value {value!r}: give two")
+            raise ValueError(f"column {name!r} of {table.source} has no value {value!r}")
     others = [each for each in table.names if each != name]
     if not others:
         raise ValueError(f"{table.source} has no column beside {name!r}: give one to compare")
@@ -83,10 +84,10 @@ def split_by(table: Table, by: str) -> tuple[Pair, str]:
     rest_of_table = table.with_columns(others)
     parts = [rest_of_table.with_rows(np.flatnonzero(array == value)) for value in wanted]
     sources = [f"{name}={value}" for value in wanted]
-    pair = Pair(*(replace(part, source=own) for part, own in zip(parts, sources, strict=True)))
-    unused = len(table) - len(pair.x) - len(pair.y)
-    told = f"{pair.x.source} against {pair.y.source}"
-    return pair, told + (f", {unused:,} other rows not used" if unused else "")
+    groups = [replace(part, source=own) for part, own in zip(parts, sources, strict=True)]
+    unused = len(table) - sum(map(len, groups))
+    told = " against ".join(sources)
+    return groups, told + (f", {unused:,} other rows not used" if unused else "")
 
 
 def choose_columns(pair: Pair, columns: Sequence[str], drop: Sequence[str]) -> Pair:

@@ -52,6 +52,16 @@ class Table:
         return replace(self, values=values, names=tuple(names))
 
 
+def stacked(tables: Sequence[Table]) -> Table:
+    """Return the rows of tables with the same columns, one table below the other."""
+    values = [each.values for each in tables]
+    if all(isinstance(each, np.ndarray) for each in values):
+        return replace(tables[0], values=np.concatenate(values))
+    import pandas as pd
+
+    return replace(tables[0], values=pd.concat(values))
+
+
 def matched(x: Table, y: Table) -> tuple[Table, Table]:
     """Return two tables with the same columns in the same order, or raise ValueError.
 
