@@ -16,7 +16,7 @@ from scipy.stats import linregress
 
 import crossedge as ce
 
-PILOTS, SUBSAMPLES, SIMULATED = 40, 100, 1000
+PILOTS, SUBSAMPLES, SIMULATED = 16, 100, 1000
 WEIGHTS = ce.EnergyKernel()  # a fast test with much power
 POWER, LEVEL = 0.8, 0.05
 FAMILIES = {
@@ -55,7 +55,7 @@ def truth(draw, rng):
 
 def main():
     rng = np.random.default_rng(0)
-    shares = [float(text) for text in sys.argv[1:]] or [0.5, 1.0, 2.0, 4.0, 30.0, 150.0]
+    shares = [float(text) for text in sys.argv[1:]] or [0.5, 1.0, 4.0, 30.0, 150.0]
     print("| difference | needed | pilot | planned, quartiles | power there | covers | no plan |")
     print("|---|---|---|---|---|---|---|")
     for name, draw in FAMILIES.items():

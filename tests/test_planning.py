@@ -121,7 +121,8 @@ def test_the_interval_has_the_error_of_the_subsamples():
     curve = [(m, float(ndtr(0.25 * m**0.5 - ndtri(0.95)))) for m in sizes]
     width = []
     for count in (100, 10_000):
-        low, high = _planned(fitted(curve, n, 0.05, count), curve, (n // 2,) * 2, 0.8, 0.05).interval
+        fit = fitted(curve, n, 0.05, count)
+        low, high = _planned(fit, curve, (n // 2, n // 2), 0.8, 0.05).interval
         assert low < ((ndtri(0.8) + ndtri(0.95)) / 0.25) ** 2 < high
         width.append(np.log(high / low))
     assert width[0] > 0.2 > 4 * width[1] / 3

@@ -39,7 +39,7 @@ from crossedge.weights.graphs import check_graph, check_whole
 
 DEFAULT_NEIGHBOURS = 3  # a somewhat larger bias than one neighbour, a smaller standard error
 LOCAL_NEIGHBOURS = 10  # of each point, whose labels estimate the powers of m
-SLIGHT = 0.05  # a smaller divergence is slight: the best classifier errs for 39% or more
+SLIGHT = 0.05  # a smaller divergence is slight: at it, the best classifier errs for 39% or more
 FEWEST_POINTS = 5  # of each sample: U-statistics of the fourth power need four neighbours
 
 
@@ -61,7 +61,9 @@ class EffectSize:
         The standard error of the estimate.
     classifier_error : pair of floats
         Bounds on the error of the best classifier, with the proportions of the samples as prior:
-        the lower one at the upper end of the interval, the upper one at its lower end.
+        the lower one at the upper end of the interval, the upper one at its lower end. The upper
+        one holds where the lower end of the interval does, in any dimension. The lower one takes
+        what neighbours see for the whole difference: in many columns the error may be below it.
     same_neighbour : float
         How often a point's nearest neighbour is of its own sample.
     same_neighbour_by_chance : float
@@ -143,7 +145,8 @@ class EffectSize:
             ),
             (
                 "classifier",
-                f"the best one is wrong for {least:.1%} to {most:.1%} of the points",
+                f"the best one is wrong for at most {most:.1%} of the points, and for at least "
+                f"{least:.1%} if neighbours see the whole difference",
             ),
         ]
         if self.tolerance is not None:
@@ -217,7 +220,8 @@ def effect_size(
     0, hardly in two dimensions, and up to a third of the divergence in ten. The interval is for
     the expected value of the estimate. So its lower end holds for the divergence of the
     distributions as well, and so does `tolerance_pvalue`, while the upper end and
-    `equivalence_pvalue` speak of what neighbours see. docs/effects.md has the measured coverage.
+    `equivalence_pvalue` speak of what neighbours see, as does the lower one of the bounds in
+    `classifier_error`. docs/effects.md has the measured coverage.
 
     Examples
     --------

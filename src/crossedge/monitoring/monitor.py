@@ -107,7 +107,8 @@ class Monitor:
 
     Notes
     -----
-    The proof, and how fast changes are found, is in docs/monitoring.md. Rows must be independent of
+    The proof, and how fast changes are found, is in docs/monitoring.md. It covers one period
+    between resets. Rows must be independent of
     each other: a column that counts time changes with every batch, so leave it out.
 
     Examples
@@ -231,6 +232,9 @@ class Monitor:
 
     def reset(self, adopt: bool = False) -> None:
         """Begin anew after an alarm, or at any time.
+
+        The rate of false alarms is proved for one period between resets. Which rows stay after an
+        alarm depends on the batches that raised it, so in the next period it is approximate.
 
         Parameters
         ----------

@@ -29,7 +29,8 @@ class PointWitness:
     adjusted : array
         (n,) p-values adjusted for the false discovery rate, and at least the global p-value.
     significant : array
-        (n,) booleans: whether `adjusted` is at most the level.
+        (n,) booleans: whether `adjusted` is at most the level, and the excess is one of the point
+        and does not only reach in from elsewhere, as far as smaller neighbourhoods tell.
     """
 
     excess: Floats
