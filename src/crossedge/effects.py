@@ -15,7 +15,6 @@ Nothing is drawn again: a bootstrap would make copies, which are each other's ne
 
 from __future__ import annotations
 
-import json
 import math
 import warnings
 from dataclasses import dataclass, fields
@@ -29,11 +28,10 @@ from crossedge.data.columns import check_scale
 from crossedge.data.distances import Distance, Distances, pooled_distances
 from crossedge.data.samples import Samples, thinned
 from crossedge.divergences import error_bounds
-from crossedge.html import html_table
-from crossedge.result import plain_values
 from crossedge.runtime.calls import run_usual
 from crossedge.runtime.randomness import Rng, check_rng, random_key
 from crossedge.runtime.types import Floats
+from crossedge.summaries import Summary, plain_values
 from crossedge.weights import EdgeList, GraphWeights, NearestNeighbours, PairWeights
 from crossedge.weights.graphs import check_graph, check_whole
 
@@ -44,7 +42,7 @@ FEWEST_POINTS = 5  # of each sample: U-statistics of the fourth power need four 
 
 
 @dataclass(frozen=True, repr=False)
-class EffectSize:
+class EffectSize(Summary):
     """How large the difference of two samples is, which prints as a summary.
 
     Attributes
@@ -116,15 +114,15 @@ class EffectSize:
         plain: dict[str, Any] = plain_values(facts | {"weights": self.weights.name})
         return plain
 
-    def to_json(self, indent: int | None = None) -> str:
-        """Return `to_dict` as JSON."""
-        return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
-
     def plot(self, ax: Any = None) -> Any:
         """Draw the estimate and its interval, by `plots.plot_effect`, and return the axes."""
         return import_module("crossedge.plots").plot_effect(self, ax=ax)
 
-    def _rows(self) -> list[tuple[str, str]]:
+    @property
+    def _title(self) -> str:
+        return f"effect size: {self.weights.name}"
+
+    def _facts(self) -> list[tuple[str, str]]:
         low, high = self.interval
         least, most = self.classifier_error
         sizes = ("samples", f"{self.n_x:,} and {self.n_y:,} points")
@@ -155,13 +153,6 @@ class EffectSize:
                 said += f", smaller: p = {self.equivalence_pvalue:.4g}"
             rows.append(("tolerance", said))
         return rows
-
-    def __repr__(self) -> str:
-        rows = [f"  {name:<10} {value}" for name, value in self._rows()]
-        return "\n".join([f"effect size: {self.weights.name}", *rows])
-
-    def _repr_html_(self) -> str:
-        return html_table(f"effect size: {self.weights.name}", self._rows())
 
 
 def effect_size(

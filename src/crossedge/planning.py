@@ -18,7 +18,6 @@ interval has the N of all (evidence + error, growth) with
 
 from __future__ import annotations
 
-import json
 import math
 import warnings
 from collections.abc import Sequence
@@ -31,13 +30,12 @@ import numpy as np
 from crossedge.data.columns import check_scale
 from crossedge.data.distances import BlockDistance, distances_of
 from crossedge.data.samples import Samples, pool, random_rows
-from crossedge.html import html_table
 from crossedge.null import Law
-from crossedge.result import plain_values
 from crossedge.runtime.calls import run_usual
 from crossedge.runtime.interrupts import checkpoint
 from crossedge.runtime.randomness import Rng, check_rng, random_key
 from crossedge.runtime.types import Floats
+from crossedge.summaries import Summary, plain_values
 from crossedge.verbs import CheckedTest, checked_test
 from crossedge.weights import Graph, Weights
 
@@ -59,7 +57,7 @@ PILOT_ERROR = 1.5
 
 
 @dataclass(frozen=True, repr=False)
-class Plan:
+class Plan(Summary):
     """How many rows a test needs, which prints as a summary.
 
     Attributes
@@ -106,10 +104,6 @@ class Plan:
         plain: dict[str, Any] = plain_values(facts)
         return plain
 
-    def to_json(self, indent: int | None = None) -> str:
-        """Return `to_dict` as JSON."""
-        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
-
     def power_at(self, rows: float) -> float:
         """Return the power with so many rows of both samples together, by the fitted curve."""
         from scipy.special import ndtr, ndtri
@@ -122,7 +116,11 @@ class Plan:
         # plots is a room further down, and it needs matplotlib: it is imported where it is used
         return import_module("crossedge.plots").plot_plan(self, ax=ax)
 
-    def _rows(self) -> list[tuple[str, str]]:
+    @property
+    def _title(self) -> str:
+        return f"rows for {self.power:.4g} power at level {self.level:g}"
+
+    def _facts(self) -> list[tuple[str, str]]:
         rows = [("pilot", f"{self.pilot[0]:,} and {self.pilot[1]:,} rows")]
         if self.n_x is None or self.n_y is None:
             said = "no difference in the pilot: planning needs an assumed difference"
@@ -137,14 +135,6 @@ class Plan:
                 rows.append(("", "which is beyond the pilot, by extrapolation"))
         shown = ", ".join(f"{found:.0%} at {size:,}" for size, found in self.curve)
         return [*rows, ("subsamples", f"{shown} rows in all are found different")]
-
-    def __repr__(self) -> str:
-        title = f"rows for {self.power:.4g} power at level {self.level:g}"
-        return "\n".join([title, *(f"  {name:<10} {text}" for name, text in self._rows())])
-
-    def _repr_html_(self) -> str:
-        title = f"rows for {self.power:.4g} power at level {self.level:g}"
-        return html_table(title, self._rows())
 
 
 def plan(
