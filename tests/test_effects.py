@@ -79,6 +79,17 @@ def test_coverage_and_level_at_the_tolerance(shift, true):
         assert 0.8 < np.sqrt(np.mean(np.square(errors))) / spread < 1.25
 
 
+def test_only_the_upper_bound_on_a_classifier_holds_in_many_columns():
+    """The best classifier errs for 15.9%, whatever the number of columns of noise."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(300, 50)), rng.normal(size=(300, 50)) + 2 * np.eye(50)[0]
+    found = ce.effect_size(x, y)
+    least, most = found.classifier_error
+    assert 0.159 < least < most  # what neighbours see is not all
+    assert f"wrong for at most {most:.1%} of the points" in repr(found)
+    assert f"for at least {least:.1%} if neighbours see the whole difference" in repr(found)
+
+
 def test_the_same_rows_tell_nothing():
     x, _ = _samples(np.random.default_rng(0))
     for y in (x, x[::-1]):

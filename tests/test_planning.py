@@ -8,7 +8,7 @@ from scipy.special import ndtr, ndtri
 
 import crossedge as ce
 from crossedge.cli.main import main
-from crossedge.planning import HALF_INTERVAL, SMALLEST, _planned, fitted
+from crossedge.planning import NORMAL, PILOT_ERROR, SMALLEST, _planned, fitted
 
 
 def pilots(n_x, n_y, shift, seed=0):
@@ -30,8 +30,8 @@ def test_a_known_curve_is_found(evidence, growth):
     assert plan.n_x + plan.n_y == pytest.approx(needed, rel=0.05, abs=2)
     assert plan.n_y == pytest.approx(3 * plan.n_x, abs=3)
     low, high = plan.interval
-    assert low <= plan.n_x + plan.n_y <= (high or np.inf)
-    assert (high is None) == (found.evidence < HALF_INTERVAL)
+    assert (low or 0) <= plan.n_x + plan.n_y <= (high or np.inf)
+    assert (high is None) == (found.evidence < NORMAL * PILOT_ERROR)
 
 
 def test_a_clear_difference_needs_less_than_the_pilot():
@@ -102,4 +102,33 @@ def test_plans_are_no_smaller_than_what_was_looked_at():
     x, y = rng.normal(size=(50, 2)), rng.normal(size=(70, 2)) + 30
     found = ce.plan(x, y, ce.NearestNeighbours(1), rng=0)
     assert min(found.n_x, found.n_y) >= SMALLEST
-    assert found.interval[0] <= found.n_x + found.n_y <= found.interval[1]
+    assert found.interval == (None, found.n_x + found.n_y)  # fewer might do as well
+    assert "95% interval up to 12\n" in repr(found)
+
+
+def test_a_pilot_much_larger_than_needed_is_halved_until_it_tells():
+    """Where 33 and 33 rows are needed, and the usual subsamples find it in all cases."""
+    found = ce.plan(*pilots(2500, 2500, 0.8), ce.EnergyKernel(), n_subsamples=40, rng=0)
+    assert found.curve[0][1] < 0.7
+    assert found.n_x == pytest.approx(33, rel=0.3)
+    low, high = found.interval
+    assert low < 66 < high < 140
+
+
+def test_the_interval_has_the_error_of_the_subsamples():
+    """Which is all there is if the pilot is much larger than needed."""
+    sizes, n = [25, 50, 100, 200], 10**6
+    curve = [(m, float(ndtr(0.25 * m**0.5 - ndtri(0.95)))) for m in sizes]
+    width = []
+    for count in (100, 10_000):
+        fit = fitted(curve, n, 0.05, count)
+        low, high = _planned(fit, curve, (n // 2, n // 2), 0.8, 0.05).interval
+        assert low < ((ndtri(0.8) + ndtri(0.95)) / 0.25) ** 2 < high
+        width.append(np.log(high / low))
+    assert width[0] > 0.2 > 4 * width[1] / 3
+
+
+def test_subsamples_that_all_differ_give_an_upper_bound_only():
+    curve = [(10, 1.0)]
+    plan = _planned(fitted(curve, 4000, 0.05, 100), curve, (2000, 2000), 0.8, 0.05)
+    assert (plan.n_x, plan.n_y, plan.interval) == (5, 5, (None, 10))

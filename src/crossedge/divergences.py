@@ -50,7 +50,8 @@ def divergence(
     -------
     Divergence
         A float in [0, 1]. For classical trees its attribute `bayes_error` bounds the error of the
-        best classifier between 1/2 - sqrt(u)/2 and 1/2 - u/2, u = 4 p q D + (p - q)^2 [3]_.
+        best classifier between 1/2 - sqrt(u)/2 and 1/2 - u/2, u = 4 p q D + (p - q)^2 [3]_, with
+        the estimate for D: where that is too small, in many columns, so may the true error be.
 
     Raises
     ------

@@ -15,7 +15,6 @@ Nothing is drawn again: a bootstrap would make copies, which are each other's ne
 
 from __future__ import annotations
 
-import json
 import math
 import warnings
 from dataclasses import dataclass, fields
@@ -29,22 +28,21 @@ from crossedge.data.columns import check_scale
 from crossedge.data.distances import Distance, Distances, pooled_distances
 from crossedge.data.samples import Samples, thinned
 from crossedge.divergences import error_bounds
-from crossedge.html import html_table
-from crossedge.result import plain_values
 from crossedge.runtime.calls import run_usual
 from crossedge.runtime.randomness import Rng, check_rng, random_key
 from crossedge.runtime.types import Floats
+from crossedge.summaries import Summary, plain_values
 from crossedge.weights import EdgeList, GraphWeights, NearestNeighbours, PairWeights
 from crossedge.weights.graphs import check_graph, check_whole
 
 DEFAULT_NEIGHBOURS = 3  # a somewhat larger bias than one neighbour, a smaller standard error
 LOCAL_NEIGHBOURS = 10  # of each point, whose labels estimate the powers of m
-SLIGHT = 0.05  # a smaller divergence is slight: the best classifier errs for 39% or more
+SLIGHT = 0.05  # a smaller divergence is slight: at it, the best classifier errs for 39% or more
 FEWEST_POINTS = 5  # of each sample: U-statistics of the fourth power need four neighbours
 
 
 @dataclass(frozen=True, repr=False)
-class EffectSize:
+class EffectSize(Summary):
     """How large the difference of two samples is, which prints as a summary.
 
     Attributes
@@ -61,7 +59,9 @@ class EffectSize:
         The standard error of the estimate.
     classifier_error : pair of floats
         Bounds on the error of the best classifier, with the proportions of the samples as prior:
-        the lower one at the upper end of the interval, the upper one at its lower end.
+        the lower one at the upper end of the interval, the upper one at its lower end. The upper
+        one holds where the lower end of the interval does, in any dimension. The lower one takes
+        what neighbours see for the whole difference: in many columns the error may be below it.
     same_neighbour : float
         How often a point's nearest neighbour is of its own sample.
     same_neighbour_by_chance : float
@@ -114,15 +114,15 @@ class EffectSize:
         plain: dict[str, Any] = plain_values(facts | {"weights": self.weights.name})
         return plain
 
-    def to_json(self, indent: int | None = None) -> str:
-        """Return `to_dict` as JSON."""
-        return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
-
     def plot(self, ax: Any = None) -> Any:
         """Draw the estimate and its interval, by `plots.plot_effect`, and return the axes."""
         return import_module("crossedge.plots").plot_effect(self, ax=ax)
 
-    def _rows(self) -> list[tuple[str, str]]:
+    @property
+    def _title(self) -> str:
+        return f"effect size: {self.weights.name}"
+
+    def _facts(self) -> list[tuple[str, str]]:
         low, high = self.interval
         least, most = self.classifier_error
         sizes = ("samples", f"{self.n_x:,} and {self.n_y:,} points")
@@ -143,7 +143,8 @@ class EffectSize:
             ),
             (
                 "classifier",
-                f"the best one is wrong for {least:.1%} to {most:.1%} of the points",
+                f"the best one is wrong for at most {most:.1%} of the points, and for at least "
+                f"{least:.1%} if neighbours see the whole difference",
             ),
         ]
         if self.tolerance is not None:
@@ -152,13 +153,6 @@ class EffectSize:
                 said += f", smaller: p = {self.equivalence_pvalue:.4g}"
             rows.append(("tolerance", said))
         return rows
-
-    def __repr__(self) -> str:
-        rows = [f"  {name:<10} {value}" for name, value in self._rows()]
-        return "\n".join([f"effect size: {self.weights.name}", *rows])
-
-    def _repr_html_(self) -> str:
-        return html_table(f"effect size: {self.weights.name}", self._rows())
 
 
 def effect_size(
@@ -217,7 +211,8 @@ def effect_size(
     0, hardly in two dimensions, and up to a third of the divergence in ten. The interval is for
     the expected value of the estimate. So its lower end holds for the divergence of the
     distributions as well, and so does `tolerance_pvalue`, while the upper end and
-    `equivalence_pvalue` speak of what neighbours see. docs/effects.md has the measured coverage.
+    `equivalence_pvalue` speak of what neighbours see, as does the lower one of the bounds in
+    `classifier_error`. docs/effects.md has the measured coverage.
 
     Examples
     --------

@@ -1,19 +1,23 @@
 """How many rows a test needs, from two pilot samples.
 
 Subsamples of the pilot, drawn without replacement, show how the power of the test grows up to half
-the size of the pilot. Nothing is drawn twice: copies would be each other's nearest neighbours.
-Beyond that the curve
+the size of the pilot. Nothing is drawn twice: copies would be each other's nearest neighbours. If
+the smallest of them find the difference too often to tell, they are halved further. The curve
 
-    power(N) = Phi(strength N^growth - z),   z the quantile of the level, 1/2 <= growth <= 1
+    power(N) = Phi(evidence (N / n)^growth - z),   z the quantile of the level, n rows in the pilot,
 
-is continued. The evidence for a fixed difference grows like the root of N once it is large, and
-like N while a kernel test is weak; the subsamples choose between. The strength is known as well as
-the evidence of the whole pilot is, whose standard deviation is about 1.5: that makes the interval.
+is fitted and continued, 1/2 <= growth <= 1. The evidence for a fixed difference grows like the root
+of N once it is large, and like N while a kernel test is weak; the subsamples choose between.
+
+Two errors make the interval. The subsamples are few: L(evidence, growth) is their likelihood. And
+the pilot is one of many: its evidence is off by a normal error of standard deviation 1.5. The
+interval has the N of all (evidence + error, growth) with
+
+    2 log(max L / L(evidence, growth)) + (error / 1.5)^2 <= 1.96^2.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import warnings
 from collections.abc import Sequence
@@ -26,13 +30,12 @@ import numpy as np
 from crossedge.data.columns import check_scale
 from crossedge.data.distances import BlockDistance, distances_of
 from crossedge.data.samples import Samples, pool, random_rows
-from crossedge.html import html_table
 from crossedge.null import Law
-from crossedge.result import plain_values
 from crossedge.runtime.calls import run_usual
 from crossedge.runtime.interrupts import checkpoint
 from crossedge.runtime.randomness import Rng, check_rng, random_key
 from crossedge.runtime.types import Floats
+from crossedge.summaries import Summary, plain_values
 from crossedge.verbs import CheckedTest, checked_test
 from crossedge.weights import Graph, Weights
 
@@ -41,17 +44,20 @@ SMALLEST = 5  # rows of the smaller part of a subsample
 LARGEST = 3000  # rows of a subsample
 LARGEST_SHARE = 0.5  # of the pilot: larger subsamples are too much alike
 SIZES = 5  # of subsamples, each half of the next
+INFORMATIVE = 0.6  # power to which the smallest subsamples are brought, by halving them further
 SUBSAMPLES = 100  # of each size
 ENOUGH = 0.98  # power from which larger subsamples have nothing to tell
 LEAST_EVIDENCE = 1.0  # standard deviations, of the whole pilot: with less nothing can be planned
 GROWTHS = np.linspace(0.5, 1.0, 11)
-# Half a 95% interval of the evidence of a pilot. Its standard deviation under differences is
-# 1.3 to 2 and not 1, as benchmarks/planning.py has it, where this covers 92% to 98%.
-HALF_INTERVAL = 1.5 * 1.959963984540054
+EVIDENCES = np.concatenate([np.linspace(0, 10, 801), np.geomspace(10, 200, 161)[1:]])  # of a size
+NORMAL = 1.959963984540054  # half a 95% interval, in standard deviations
+# The standard deviation of the evidence of a pilot: 1.3 to 2 under differences, and not 1. The
+# number was chosen on two of the families of benchmarks/planning.py.
+PILOT_ERROR = 1.5
 
 
 @dataclass(frozen=True, repr=False)
-class Plan:
+class Plan(Summary):
     """How many rows a test needs, which prints as a summary.
 
     Attributes
@@ -61,6 +67,7 @@ class Plan:
         of a difference to plan by.
     interval : pair
         The total number of rows at the ends of a 95% interval; None for an end without a bound.
+        There is none below five rows of a sample, since nothing smaller was looked at.
     power, level : float
         What is wanted.
     pilot : pair of int
@@ -97,10 +104,6 @@ class Plan:
         plain: dict[str, Any] = plain_values(facts)
         return plain
 
-    def to_json(self, indent: int | None = None) -> str:
-        """Return `to_dict` as JSON."""
-        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
-
     def power_at(self, rows: float) -> float:
         """Return the power with so many rows of both samples together, by the fitted curve."""
         from scipy.special import ndtr, ndtri
@@ -113,7 +116,11 @@ class Plan:
         # plots is a room further down, and it needs matplotlib: it is imported where it is used
         return import_module("crossedge.plots").plot_plan(self, ax=ax)
 
-    def _rows(self) -> list[tuple[str, str]]:
+    @property
+    def _title(self) -> str:
+        return f"rows for {self.power:.4g} power at level {self.level:g}"
+
+    def _facts(self) -> list[tuple[str, str]]:
         rows = [("pilot", f"{self.pilot[0]:,} and {self.pilot[1]:,} rows")]
         if self.n_x is None or self.n_y is None:
             said = "no difference in the pilot: planning needs an assumed difference"
@@ -121,20 +128,13 @@ class Plan:
         else:
             low, high = self.interval
             most = "no bound" if high is None else f"{high:,}"
+            ends = f"up to {most}" if low is None else f"{low:,} to {most}"
             rows.append(("needed", f"{self.n_x:,} and {self.n_y:,} rows"))
-            rows.append(("in all", f"{self.n_x + self.n_y:,}, 95% interval {low:,} to {most}"))
+            rows.append(("in all", f"{self.n_x + self.n_y:,}, 95% interval {ends}"))
             if self.n_x > self.pilot[0]:
                 rows.append(("", "which is beyond the pilot, by extrapolation"))
         shown = ", ".join(f"{found:.0%} at {size:,}" for size, found in self.curve)
         return [*rows, ("subsamples", f"{shown} rows in all are found different")]
-
-    def __repr__(self) -> str:
-        title = f"rows for {self.power:.4g} power at level {self.level:g}"
-        return "\n".join([title, *(f"  {name:<10} {text}" for name, text in self._rows())])
-
-    def _repr_html_(self) -> str:
-        title = f"rows for {self.power:.4g} power at level {self.level:g}"
-        return html_table(title, self._rows())
 
 
 def plan(
@@ -229,7 +229,8 @@ def plan(
                 f"the pilots have {n_x} and {n_y} rows: give at least {FEWEST_ROWS} of each"
             )
         source = np.random.default_rng(int(random_key(rng)))
-        curve = tuple(_curve(samples, test, distance, float(level), count, source))
+        enough = min(INFORMATIVE, float(power))
+        curve = tuple(_curve(samples, test, distance, float(level), enough, count, source))
         fit = fitted(curve, n_x + n_y, float(level), count)
         return _planned(fit, curve, (n_x, n_y), float(power), float(level)), samples.cautions
 
@@ -240,10 +241,12 @@ def plan(
 
 
 class Fit(NamedTuple):
-    """A curve of power: Phi(evidence (N / pilot)^growth - z)."""
+    """Curves of power, Phi(evidence (N / pilot)^growth - z), and the most likely one of them."""
 
     evidence: float
     growth: float
+    evidences: Floats  # (growths, evidences) of all curves
+    drops: Floats  # of the same shape: twice the log likelihood, less than that of the best
 
 
 def _curve(
@@ -251,6 +254,7 @@ def _curve(
     test: CheckedTest,
     distance: float | BlockDistance,
     level: float,
+    enough: float,
     count: int,
     source: np.random.Generator,
 ) -> list[tuple[int, float]]:
@@ -258,9 +262,8 @@ def _curve(
     n = len(samples.in_x)
     largest = min(LARGEST_SHARE * n, LARGEST)
     least = SMALLEST * n / min(samples.n_x, samples.n_y)
-    sizes = [round(largest / 2**step) for step in reversed(range(SIZES))]
-    found: list[tuple[int, float]] = []
-    for size in [each for each in sizes if each >= least] or [min(math.ceil(least), n)]:
+
+    def power(size: int) -> float:
         rejected = 0
         for _ in range(count):
             checkpoint()
@@ -268,28 +271,40 @@ def _curve(
             if np.ptp(some.values, axis=0).any():  # points that are all equal differ in nothing
                 own = test(some, distances_of(some, distance), source)
                 rejected += own.pvalue <= level
-        found.append((size, rejected / count))
+        return rejected / count
+
+    floor = min(math.ceil(least), n)
+    sizes = [round(largest / 2**step) for step in reversed(range(SIZES))]
+    smallest, *larger = [each for each in sizes if each >= least] or [floor]
+    found = [(smallest, power(smallest))]
+    while found[0][1] > enough and found[0][0] > floor:
+        smaller = max(found[0][0] // 2, floor)
+        found.insert(0, (smaller, power(smaller)))
+    for size in larger:
         if found[-1][1] >= ENOUGH:
             break
+        found.append((size, power(size)))
     return found
 
 
 def fitted(curve: Sequence[tuple[int, float]], n: int, level: float, count: int) -> Fit:
-    """Return the curve of power under which the subsamples are the most likely."""
+    """Return the curve of power under which the subsamples are the most likely, and all others."""
     from scipy.special import ndtr, ndtri
 
-    shares = np.array([size / n for size, _ in curve])
+    sizes = np.array([size for size, _ in curve], np.float64)
     hits = np.array([found for _, found in curve]) * count
-    z = float(ndtri(1 - level))
-    evidences: Floats = np.concatenate([np.linspace(0, 20, 401), np.geomspace(20, 2000, 200)[1:]])
-    best, answer = -math.inf, Fit(0.0, 0.5)
-    for growth in GROWTHS:
-        power = ndtr(evidences[:, None] * shares**growth - z).clip(1e-9, 1 - 1e-9)
-        likely = (hits * np.log(power) + (count - hits) * np.log1p(-power)).sum(1)
-        place = int(likely.argmax())
-        if likely[place] > best + 1e-9:
-            best, answer = float(likely[place]), Fit(float(evidences[place]), float(growth))
-    return answer
+    z, middle = float(ndtri(1 - level)), float(np.exp(np.log(sizes).mean()))
+    shares = (sizes / middle) ** GROWTHS[:, None, None]  # evidence is that of a middle size here
+    power = ndtr(EVIDENCES[:, None] * shares - z).clip(1e-9, 1 - 1e-9)
+    likely = (hits * np.log(power) + (count - hits) * np.log1p(-power)).sum(-1)
+    best = int((likely >= likely.max() - 1e-9).argmax())  # of several, the least growth
+    evidences = EVIDENCES * (n / middle) ** GROWTHS[:, None]
+    return Fit(
+        evidence=float(evidences.flat[best]),
+        growth=float(GROWTHS[best // len(EVIDENCES)]),
+        evidences=evidences,
+        drops=2 * (likely.max() - likely),
+    )
 
 
 def _planned(fit: Fit, curve: Any, pilot: tuple[int, int], power: float, level: float) -> Plan:
@@ -297,21 +312,27 @@ def _planned(fit: Fit, curve: Any, pilot: tuple[int, int], power: float, level: 
 
     wanted = float(ndtri(power) + ndtri(1 - level))
     n = sum(pilot)
-
     least = SMALLEST * n / min(pilot)  # nothing smaller was looked at
 
-    def rows(evidence: float) -> tuple[int, int] | None:
-        if evidence <= 0:
-            return None
-        exact = max(n * (wanted / evidence) ** (1 / fit.growth), least)
-        n_x, n_y = (math.ceil(exact * own / n - 1e-9) for own in pilot)
+    def needed(evidence: Any, growth: Any) -> Any:
+        """Return the total number of rows, as a fraction."""
+        with np.errstate(divide="ignore", over="ignore"):
+            return n * (wanted / np.maximum(evidence, 0.0)) ** (1 / growth)
+
+    def rows(exact: float) -> tuple[int, int] | None:
+        n_x, n_y = (math.ceil(min(exact, 1e12) * own / n - 1e-9) for own in pilot)
         return (n_x, n_y) if exact < 1e12 else None
 
+    error = PILOT_ERROR * np.sqrt(np.maximum(NORMAL**2 - fit.drops, 0.0))
+    likely = fit.drops <= NORMAL**2
+    ends = [needed(fit.evidences + side * error, GROWTHS[:, None])[likely] for side in (1, -1)]
+    fewest, most = float(ends[0].min()), float(ends[1].max())
     low, high = (
         None if found is None else sum(found)
-        for found in (rows(fit.evidence + HALF_INTERVAL), rows(fit.evidence - HALF_INTERVAL))
+        for found in (rows(fewest) if fewest >= least else None, rows(max(most, least)))
     )
-    n_x, n_y = (fit.evidence >= LEAST_EVIDENCE and rows(fit.evidence)) or (None, None)
+    exact = max(float(needed(fit.evidence, fit.growth)), least)
+    n_x, n_y = (fit.evidence >= LEAST_EVIDENCE and rows(exact)) or (None, None)
     return Plan(
         n_x=n_x,
         n_y=n_y,

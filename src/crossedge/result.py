@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections import Counter
 from dataclasses import asdict, dataclass, fields
 from importlib import import_module
@@ -13,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from crossedge.data.columns import Column, printable
-from crossedge.html import html_table
 from crossedge.statistics import STATISTICS
+from crossedge.summaries import SummaryWithNull, plain_values
 from crossedge.weights import Weights
 
 SHOWN_NAMES = 5  # of columns that were left out
@@ -55,7 +53,7 @@ class Member(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TwoSampleResult:
+class TwoSampleResult(SummaryWithNull):
     """The result of `two_sample`, which prints as a summary.
 
     Attributes
@@ -203,23 +201,6 @@ class TwoSampleResult:
         plain: dict[str, Any] = plain_values(facts)
         return plain
 
-    def to_json(self, null_distribution: bool = False, indent: int | None = None) -> str:
-        """Return `to_dict` as JSON.
-
-        Parameters
-        ----------
-        null_distribution : bool, optional
-            Whether to include the values of the statistic on relabelled samples.
-        indent : int, optional
-            Spaces by which each level is indented; by default all is on one line.
-
-        Returns
-        -------
-        str
-        """
-        facts = self.to_dict(null_distribution)
-        return json.dumps(facts, indent=indent, allow_nan=False, ensure_ascii=False)
-
     def plot(self, ax: Any = None) -> Any:
         """Draw the null distribution and the observed statistic, by `plots.plot_null`.
 
@@ -247,8 +228,11 @@ class TwoSampleResult:
             rows.append(("left out", "not known: the bound on the weight is no use here"))
         return rows
 
-    def _rows(self) -> list[tuple[str, str]]:
-        """Return the summary as pairs of a name and a value."""
+    @property
+    def _title(self) -> str:
+        return f"two-sample test: {self.method}"
+
+    def _facts(self) -> list[tuple[str, str]]:
         lead = self.strongest
         equal = f"if the distributions are equal: {self.null_mean:.6g} ± {self.null_std:.4g}"
         log_p = f"  (log {self.log_pvalue:.4g})" if self.log_pvalue < LOG_LEAST else ""
@@ -262,13 +246,6 @@ class TwoSampleResult:
             *self._approximations(),
             *self._columns_in_words(),
         ]
-
-    def __repr__(self) -> str:
-        rows = [f"  {name:<10} {value}" for name, value in self._rows()]
-        return "\n".join([f"two-sample test: {self.method}", *rows])
-
-    def _repr_html_(self) -> str:
-        return html_table(f"two-sample test: {self.method}", self._rows())
 
     def _columns_in_words(self) -> list[tuple[str, str]]:
         """Return a row that counts the columns of each kind, and one on those left out."""
@@ -290,16 +267,3 @@ class TwoSampleResult:
         if gone:
             rows.append(("", f"without {', '.join(gone[:SHOWN_NAMES])}{more}"))
         return rows
-
-
-def plain_values(value: Any) -> Any:
-    """Return facts as values of Python's own types, with None for numbers that are not finite."""
-    if isinstance(value, dict):
-        return {key: plain_values(each) for key, each in value.items()}
-    if isinstance(value, np.ndarray):
-        return plain_values(value.tolist())
-    if isinstance(value, list):
-        return [plain_values(each) for each in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    return None if isinstance(value, float) and not math.isfinite(value) else value

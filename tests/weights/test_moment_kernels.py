@@ -81,8 +81,11 @@ def test_any_unit(scale):
     """Fourth powers of distances leave the range of doubles; the p-value does not mind."""
     rng = np.random.default_rng(4)
     x, y = rng.normal(size=(30, 2)), rng.normal(size=(30, 2)) * 1.5
-    pvalues = [
-        ce.two_sample(c * x, c * y, ce.QuadraticKernel(), n_resamples=199, rng=0).pvalue
+    found = [
+        ce.two_sample(c * x, c * y, ce.QuadraticKernel(), n_resamples=199, rng=0)
         for c in (1.0, scale)
     ]
-    assert pvalues[0] == pvalues[1]
+    assert found[0].pvalue == found[1].pvalue
+    assert found[0].zscore == pytest.approx(found[1].zscore)
+    assert 0 < abs(found[1].statistic) < np.inf  # in another unit, as the docstring says
+    assert "nearest unit" in " ".join(ce.QuadraticKernel.__doc__.split())

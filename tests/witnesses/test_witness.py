@@ -115,6 +115,36 @@ def test_points_are_found_where_the_change_is():
     assert np.mean(found_far) < 0.05
 
 
+def points_moved_into_a_square(rng, n, share):
+    """Uniform points, and a share of y in a square of 1%, outside of which y is rarer than x."""
+    x, y = rng.uniform(size=(n, 2)), rng.uniform(size=(n, 2))
+    moved = rng.random(n) < share
+    y[moved] = 0.45 + 0.1 * rng.uniform(size=(moved.sum(), 2))
+    return x, y, (np.abs(np.concatenate([x, y]) - 0.5) <= 0.05).all(1)
+
+
+def test_points_whose_neighbourhoods_reach_into_the_change_are_taken_out():
+    outside, without, found = [], [], []
+    for seed in range(3):
+        x, y, inside = points_moved_into_a_square(np.random.default_rng(seed), 500, 0.1)
+        points = ce.witness(x, y, n_resamples=99, rng=seed).points
+        more = points.significant & (points.excess > 0)
+        reached = (points.adjusted <= 0.05) & (points.excess > 0)
+        outside.append((more & ~inside).sum() / more.sum())
+        without.append((reached & ~inside).sum() / reached.sum())
+        found.append((more & inside).sum() / inside.sum())
+    assert np.mean(outside) < 0.3 < 0.38 < np.mean(without)
+    assert np.mean(found) > 0.95
+
+
+def test_points_of_a_weak_and_broad_change_stay():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(500, 2)), rng.normal(size=(500, 2)) + np.array([0.5, 0])
+    points = ce.witness(x, y, n_resamples=99, rng=0).points
+    assert (points.adjusted <= 0.05).sum() > 200
+    assert points.significant.sum() > 0.8 * (points.adjusted <= 0.05).sum()
+
+
 def test_arrays_lists_and_tensors_are_taken_alike():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(40, 2)), rng.normal(size=(30, 2)) + np.array([0, 1.5])

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, fields
 from typing import Any, NamedTuple
 
 from crossedge.data.columns import Column, printable
-from crossedge.html import html_table
-from crossedge.result import Member, plain_values
+from crossedge.result import Member
 from crossedge.runtime.types import Floats
+from crossedge.summaries import SummaryWithNull, plain_values
 from crossedge.weights import Weights
 
 
@@ -45,7 +44,7 @@ class SamplePair(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class KSampleResult:
+class KSampleResult(SummaryWithNull):
     """The result of `k_sample`, which prints as a summary.
 
     Attributes
@@ -149,25 +148,11 @@ class KSampleResult:
         plain: dict[str, Any] = plain_values(facts)
         return plain
 
-    def to_json(self, null_distribution: bool = False, indent: int | None = None) -> str:
-        """Return `to_dict` as JSON.
+    @property
+    def _title(self) -> str:
+        return f"{len(self.names)}-sample test: {self.method}"
 
-        Parameters
-        ----------
-        null_distribution : bool, optional
-            Whether to include the values of the statistic on relabelled samples.
-        indent : int, optional
-            Spaces by which each level is indented; by default all is on one line.
-
-        Returns
-        -------
-        str
-        """
-        facts = self.to_dict(null_distribution)
-        return json.dumps(facts, indent=indent, allow_nan=False, ensure_ascii=False)
-
-    def _rows(self) -> list[tuple[str, str]]:
-        """Return the summary as pairs of a name and a value."""
+    def _facts(self) -> list[tuple[str, str]]:
         sizes = ", ".join(
             f"{printable(name)} ({size:,} points)"
             for name, size in zip(self.names, self.sizes, strict=True)
@@ -191,10 +176,3 @@ class KSampleResult:
             for pair in self.pairs
         ]
         return rows
-
-    def __repr__(self) -> str:
-        rows = [f"  {name:<10} {value}" for name, value in self._rows()]
-        return "\n".join([f"{len(self.names)}-sample test: {self.method}", *rows])
-
-    def _repr_html_(self) -> str:
-        return html_table(f"{len(self.names)}-sample test: {self.method}", self._rows())

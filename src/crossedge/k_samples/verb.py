@@ -99,7 +99,9 @@ def k_sample(
     -----
     A pair is tested by exchanging the labels of the two samples only, which is valid whatever the
     others are. The adjusted p-values control the probability of any false statement on a pair: they
-    are those of Shaffer's procedure after the test of the whole.
+    are those of Shaffer's procedure after the test of the whole. With matched rows, blocks="pairs",
+    this assumes that the rows of a match that belong to equal samples may be permuted in any way,
+    which is more than that any two of them may be exchanged: see docs/designs.md.
 
     Examples
     --------

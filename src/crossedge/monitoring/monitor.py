@@ -35,7 +35,6 @@ from crossedge.data.distances import (
     point_distances,
 )
 from crossedge.data.samples import Samples
-from crossedge.html import html_table
 from crossedge.monitoring.changes import changed_columns
 from crossedge.monitoring.evidence import advance, begin, likely_start, log_evidence, rule_of
 from crossedge.monitoring.ranks import batch_pvalue
@@ -47,6 +46,7 @@ from crossedge.runtime.counts import count_of
 from crossedge.runtime.randomness import Rng, check_rng, random_key
 from crossedge.runtime.types import Ints
 from crossedge.statistics import statistic_named
+from crossedge.summaries import Shown
 from crossedge.weights import Weights
 from crossedge.weights.choice import weights_of_points
 
@@ -54,7 +54,7 @@ FEWEST_OF_PAST, PAST_PER_ROW = 500, 5  # rows of the past that meet a batch: at 
 LARGEST_LOG = 700.0  # beyond it, the evidence is more than a float can hold
 
 
-class Monitor:
+class Monitor(Shown):
     """Watch a stream of batches for a change of distribution.
 
     Each batch is compared with everything before it, and the evidence of all batches is added up
@@ -107,7 +107,8 @@ class Monitor:
 
     Notes
     -----
-    The proof, and how fast changes are found, is in docs/monitoring.md. Rows must be independent of
+    The proof, and how fast changes are found, is in docs/monitoring.md. It covers one period
+    between resets. Rows must be independent of
     each other: a column that counts time changes with every batch, so leave it out.
 
     Examples
@@ -121,6 +122,8 @@ class Monitor:
     >>> state.alarm, state.since
     (True, 4)
     """
+
+    _width = 9
 
     def __init__(
         self,
@@ -232,6 +235,9 @@ class Monitor:
     def reset(self, adopt: bool = False) -> None:
         """Begin anew after an alarm, or at any time.
 
+        The rate of false alarms is proved for one period between resets. Which rows stay after an
+        alarm depends on the batches that raised it, so in the next period it is approximate.
+
         Parameters
         ----------
         adopt : bool, optional
@@ -327,6 +333,10 @@ class Monitor:
         # plots is a room further down, and it needs matplotlib: it is imported where it is used
         return import_module("crossedge.plots").plot_monitor(self.history, ax)
 
+    @property
+    def _title(self) -> str:
+        return "monitor"
+
     def _facts(self) -> list[tuple[str, str]]:
         rule = self.rule
         aim = (
@@ -345,13 +355,6 @@ class Monitor:
             ("evidence", f"{last.evidence:.4g} of {last.threshold:.4g}"),
             ("answer", last.words if self.alarm else "no change is established"),
         ]
-
-    def __repr__(self) -> str:
-        return "\n".join(["monitor"] + [f"  {name:<9} {value}" for name, value in self._facts()])
-
-    def _repr_html_(self) -> str:
-        """Return the summary as a table for notebooks."""
-        return html_table("monitor", self._facts())
 
     def _source(self, number: int) -> np.random.Generator:
         """Return the randomness of one batch, which depends on the key and its number only."""

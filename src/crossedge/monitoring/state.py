@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, fields
 from importlib import import_module
 from typing import Any
 
 from crossedge.data.columns import printable
-from crossedge.html import html_table
 from crossedge.monitoring.changes import ColumnChange
-from crossedge.result import plain_values
+from crossedge.summaries import Summary, plain_values
 
 SHOWN = 3  # columns in the words after an alarm
 
 
 @dataclass(frozen=True, repr=False)
-class MonitorState:
+class MonitorState(Summary):
     """The answer of `Monitor.update`, which prints as a summary.
 
     Attributes
@@ -45,6 +43,8 @@ class MonitorState:
     words : str
         The answer in one sentence.
     """
+
+    _width = 9
 
     batch: int
     size: int
@@ -84,20 +84,6 @@ class MonitorState:
         plain: dict[str, Any] = plain_values(facts)
         return plain
 
-    def to_json(self, indent: int | None = None) -> str:
-        """Return `to_dict` as JSON.
-
-        Parameters
-        ----------
-        indent : int, optional
-            Spaces by which each level is indented; by default all is on one line.
-
-        Returns
-        -------
-        str
-        """
-        return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
-
     def plot(self, ax: Any = None) -> Any:
         """Draw the columns that changed most after an alarm, by `plots.plot_changes`.
 
@@ -113,7 +99,11 @@ class MonitorState:
         # plots is a room further down, and it needs matplotlib: it is imported where it is used
         return import_module("crossedge.plots").plot_changes(self, ax=ax)
 
-    def _rows(self) -> list[tuple[str, str]]:
+    @property
+    def _title(self) -> str:
+        return "state of a monitor"
+
+    def _facts(self) -> list[tuple[str, str]]:
         name = "" if self.name is None else f", {printable(self.name)}"
         return [
             ("batch", f"{self.batch}{name}, {self.size:,} rows"),
@@ -121,12 +111,3 @@ class MonitorState:
             ("evidence", f"{self.evidence:.4g} of {self.threshold:.4g}"),
             ("answer", self.words),
         ]
-
-    def __repr__(self) -> str:
-        return "\n".join(
-            ["state of a monitor"] + [f"  {name:<9} {value}" for name, value in self._rows()]
-        )
-
-    def _repr_html_(self) -> str:
-        """Return the summary as a table for notebooks."""
-        return html_table("state of a monitor", self._rows())

@@ -32,7 +32,7 @@ MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: mixes 
 class LowRankWeights:
     """W[i, j] = unit * (features of i) (features of j)', and 0 on the diagonal."""
 
-    features: Floats  # (n, rank); every column has the sum 0
+    features: Floats  # (n, rank), of the order of 1
     unit: float = 1.0
     left_out: float = 0.0  # the share of the trace of the kernel that the features do not have
 

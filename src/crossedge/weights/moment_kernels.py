@@ -25,6 +25,9 @@ FEW_FEATURES = 0.25  # as a fraction of the number of points
 class MomentKernel(KernelWeights):
     """Base class of powers of the inner products of centred points.
 
+    The statistic is in powers of the unit of the points. Where those leave the range of doubles, it
+    is printed in the nearest unit that is in it, and z-scores and p-values are those of any scale.
+
     They need the Euclidean distance; for another one, products are those of the points that
     classical scaling gives these distances.
     """
@@ -125,7 +128,9 @@ class QuadraticKernel(MomentKernel):
     samples about the mean of the pooled points: without bias for a fixed centre. It sees changes of
     covariance in many columns that distances do not, and nothing of a shift that is small against
     the spread. It needs the Euclidean distance; for another one, (a'b)^2 is that of the points
-    that classical scaling gives these distances.
+    that classical scaling gives these distances. The statistic is in the fourth power of the unit
+    of the points: beyond about 1e-77 and 1e77 that is no double, and the statistic is given in
+    the nearest unit that is one. Its z-score and p-value are right at any scale.
 
     See Also
     --------
@@ -172,5 +177,8 @@ def _in_unit(W: Floats, exponent: int) -> DenseWeights:
 
 
 def _power(exponent: int) -> float:
-    """Return 2^exponent, or the nearest number in the range of doubles."""
+    """Return 2^exponent, or the nearest power of two in the range of doubles.
+
+    So statistics beyond that range are neither 0 nor infinite, but in another unit.
+    """
     return math.ldexp(1.0, min(max(exponent, -1021), 1023))

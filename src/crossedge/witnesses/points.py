@@ -61,6 +61,8 @@ class Neighbourhoods:
         known = variance > 1e-6 * np.maximum(squares, 1e-300)
         self.scale = np.where(known, 1 / np.sqrt(np.where(known, variance, 1.0)), 0.0)
         self.p = p
+        # how many neighbours of equal weight would have the same variance
+        self.effective: Floats = self.degree**2 / np.maximum(squares, 1e-300)
 
     def in_y(self, labels: Any) -> Any:
         """Return the weight of the neighbours in y, (atoms, lanes), of (n, lanes) labels of y."""
@@ -76,11 +78,24 @@ class Neighbourhoods:
         centred = self.in_y(labels) - (self.p * self.degree)[:, None].astype(np.float32)
         return centred * self.scale[:, None].astype(np.float32)
 
+    def share(self, y: Any) -> Floats:
+        """Return the share of y in the neighbourhood of each point, (n,); p if it is empty."""
+        found = self.in_y(y[:, None])[:, 0] / np.where(self.degree > 0, self.degree, 1.0)
+        return np.where(self.degree > 0, found, self.p)[self.atom].clip(0, 1)
+
     def excess(self, y: Any) -> Floats:
         """Return the departure of the share of y from p, over the largest one possible: -1 to 1."""
-        share = self.in_y(y[:, None])[:, 0] / np.where(self.degree > 0, self.degree, 1.0)
-        gap = np.where(self.degree > 0, share - self.p, 0.0)
-        return np.clip(gap / np.where(gap > 0, 1 - self.p, self.p), -1, 1)[self.atom]
+        gap = self.share(y) - self.p
+        return np.clip(gap / np.where(gap > 0, 1 - self.p, self.p), -1, 1)
+
+    def zscores_within(self, some: Bools, y: Any) -> Floats:
+        """Return the (n,) z-scores of the neighbours among some of the points, 0 without any."""
+        kept = some.astype(np.float32)
+        sizes = np.bincount(self.atom, kept)
+        gap = self.in_y((kept * (y - np.float32(self.p)))[:, None])[:, 0]
+        squares = np.asarray((self.matrix * self.matrix) @ sizes, np.float64)
+        scale = np.sqrt(self.p * (1 - self.p) * np.where(squares > 0, squares, np.inf))
+        return np.asarray(gap / scale, np.float64)[self.atom]
 
 
 class PointScan:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import Any
 
 from crossedge.data.columns import short_name
-from crossedge.html import html_table
-from crossedge.result import plain_values
 from crossedge.runtime.types import Bools, Floats
+from crossedge.summaries import Summary, plain_values
 
 SHOWN_COLUMNS = 5  # in a summary
 
@@ -29,7 +27,8 @@ class PointWitness:
     adjusted : array
         (n,) p-values adjusted for the false discovery rate, and at least the global p-value.
     significant : array
-        (n,) booleans: whether `adjusted` is at most the level.
+        (n,) booleans: whether `adjusted` is at most the level, and the excess is one of the point
+        and does not only reach in from elsewhere, as far as smaller neighbourhoods tell.
     """
 
     excess: Floats
@@ -104,7 +103,7 @@ class Region:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Witness:
+class Witness(Summary):
     """Where two samples differ, which prints as a summary.
 
     Attributes
@@ -161,7 +160,11 @@ class Witness:
     n_given: int = 0
     names: tuple[str, str] = ("x", "y")
 
-    def _rows(self) -> list[tuple[str, str]]:
+    @property
+    def _title(self) -> str:
+        return "where the samples differ"
+
+    def _facts(self) -> list[tuple[str, str]]:
         chosen = self.points.significant
         few = "" if len(chosen) == self.n_given else f", drawn from {self.n_given:,}"
         x, y = (short_name(name) for name in self.names)
@@ -190,14 +193,6 @@ class Witness:
         lines += [("region", f"{r.description} (p = {r.pvalue:.3g})") for r in self.regions]
         return lines
 
-    def __repr__(self) -> str:
-        return "\n".join(
-            ["where the samples differ", *(f"  {name:<9}  {text}" for name, text in self._rows())]
-        )
-
-    def _repr_html_(self) -> str:
-        return html_table("where the samples differ", self._rows())
-
     def to_dict(self) -> dict[str, Any]:
         """Return all facts as plain values, which JSON can hold; infinity and NaN are None.
 
@@ -222,20 +217,6 @@ class Witness:
         }
         found: dict[str, Any] = plain_values(facts)
         return found
-
-    def to_json(self, indent: int | None = None) -> str:
-        """Return `to_dict` as JSON.
-
-        Parameters
-        ----------
-        indent : int, optional
-            Spaces by which each level is indented; by default all is on one line.
-
-        Returns
-        -------
-        str
-        """
-        return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw a map of the points, coloured by their excess, by `plots.plot_witness`.

@@ -33,6 +33,7 @@ from crossedge.witnesses.calibration import (
 )
 from crossedge.witnesses.cells import cut
 from crossedge.witnesses.columns import ColumnTests, change_in_words
+from crossedge.witnesses.locality import local_points
 from crossedge.witnesses.points import Neighbourhoods, PointScan, default_weights
 from crossedge.witnesses.regions import RegionScan, coarse_cells
 from crossedge.witnesses.result import ColumnWitness, PointWitness, Region, Witness
@@ -68,7 +69,7 @@ def witness(
         default nearest neighbours, 8, 32 and 128 of them as far as samples and time allow.
     level : float, optional
         The level of the global test, of the family-wise error rate of columns and of regions, and
-        of the false discovery rate of points.
+        of the false discovery rate of neighbourhoods of points.
     n_resamples : int, optional
         The number of random labellings. No p-value is below 1 / (1 + n_resamples).
     distance : float, callable or "precomputed", optional
@@ -110,8 +111,11 @@ def witness(
     smallest p-value of the parts, so if the distributions are equal nothing is reported with
     probability 1 - level. Within the parts, columns are adjusted by step-down maxima [1]_, regions
     by the maximum over all candidates, and points by the false discovery rate [2]_, which is exact
-    for independent points and approximate for neighbourhoods that overlap. Neighbourhoods reach
-    beyond the region that changed, so points near its border are found too.
+    for independent points and approximate for neighbourhoods that overlap. What is controlled is
+    that the share of y in a point's neighbourhood differs, not that it differs at the point. Points
+    whose excess only reaches in from elsewhere are taken out, as far as their smaller
+    neighbourhoods tell; near the border of a region that changed some stay. docs/witness.md has
+    how many.
 
     References
     ----------
@@ -240,7 +244,12 @@ def locate(
         pvalue=pvalue,
         parts=parts,
         level=level,
-        points=PointWitness(scan.excess, own_p, adjusted, adjusted <= level),
+        points=PointWitness(
+            excess=scan.excess,
+            pvalues=own_p,
+            adjusted=adjusted,
+            significant=local_points(scan.several, in_x, adjusted <= level),
+        ),
         columns=tuple(found_columns),
         regions=tuple(found_regions),
         n_x=n_x,
