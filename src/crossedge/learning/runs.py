@@ -2,7 +2,8 @@
 
 config.json      the full configuration
 metrics.jsonl    one line for each epoch
-checkpoint.pt    the state after the last epoch: tensors and numbers, no code
+checkpoint.npz   the state after the last epoch: arrays and numbers, no code and no pickles
+points.json      what the points mean, for data of your own: columns, or the size of images
 samples/         pictures of generated samples over time
 loss.png         the loss and the p-value by epoch
 quality.json     measures of the final samples on held-out data
@@ -17,6 +18,8 @@ from typing import Any
 
 from crossedge.learning.configuration import Configuration
 
+CHECKPOINT = "checkpoint.npz"
+
 
 class RunFolder:
     """Reader and writer of the files of a run.
@@ -30,7 +33,7 @@ class RunFolder:
 
     def check_vacant(self) -> None:
         """Raise FileExistsError if the folder holds a run that has finished an epoch."""
-        if (self.path / "checkpoint.pt").exists():
+        if (self.path / CHECKPOINT).exists():
             raise FileExistsError(
                 f"{self.path} holds a run: resume it (--resume), or give another folder"
             )
@@ -56,27 +59,23 @@ class RunFolder:
         The line of metrics is written first. It counts only once the checkpoint is in place: `load`
         drops lines of later epochs than the checkpoint's.
         """
-        import torch  # imported late: a missing run is reported without waiting for torch
+        # imported late: a missing run is reported without waiting for torch
+        from crossedge.learning.states import write_state
 
         with (self.path / "metrics.jsonl").open("ab") as file:
             file.write(json.dumps(metrics).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
-        temporary = self.path / "checkpoint.pt.new"
-        with temporary.open("wb") as file:
-            torch.save(state, file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, self.path / "checkpoint.pt")
+        write_state(self.path / CHECKPOINT, state)
 
     def load(self, *, tidy: bool = True) -> dict[str, Any] | None:
         """Return the last checkpoint, or None; if `tidy`, drop metrics of later epochs."""
-        import torch
+        from crossedge.learning.states import read_state
 
-        path = self.path / "checkpoint.pt"
+        path = self.path / CHECKPOINT
         state: dict[str, Any] | None = None
         if path.is_file():
-            state = torch.load(path, map_location="cpu", weights_only=True)
+            state = read_state(path)
         if not tidy:
             return state
         epochs = int(state["epoch"]) if state else 0
