@@ -31,7 +31,7 @@ def test_a_state_comes_back_bit_for_bit(tmp_path):
     found = read_state(tmp_path / "state.npz")
     assert same(found, STATE)
     assert found["parameters"]["half"].dtype == torch.bfloat16
-    assert list(found["parameters"])[0] == 0
+    assert next(iter(found["parameters"])) == 0
     assert [path.name for path in tmp_path.iterdir()] == ["state.npz"]
 
 
