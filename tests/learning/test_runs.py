@@ -47,6 +47,7 @@ class TestRun:
         assert {path.name for path in folder.iterdir()} == {
             "checkpoint.npz",
             "config.json",
+            "layout.json",
             "loss.png",
             "metrics.jsonl",
             "quality.json",

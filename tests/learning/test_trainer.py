@@ -11,8 +11,8 @@ import crossedge as ce
 import learning_cases
 from crossedge.learning import Phase, Trainer, initialise, paper_generator
 from crossedge.learning.classifier import CACHE_VARIABLE, classifier_of
-from crossedge.learning.configuration import RECIPES
 from crossedge.learning.datasets import Dataset
+from crossedge.learning.recipes import RECIPES
 from crossedge.learning.trainer import NotFiniteError
 from learning_cases import distance_of_means, learn_in_double, same
 

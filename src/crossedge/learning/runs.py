@@ -3,7 +3,7 @@
 config.json      the full configuration
 metrics.jsonl    one line for each epoch
 checkpoint.npz   the state after the last epoch: arrays and numbers, no code and no pickles
-points.json      what the points mean, for data of your own: columns, or the size of images
+layout.json      what the coordinates of points mean: columns, labels, the size of images
 samples/         pictures of generated samples over time
 loss.png         the loss and the p-value by epoch
 quality.json     measures of the final samples on held-out data
@@ -18,7 +18,7 @@ from typing import Any
 
 from crossedge.learning.configuration import Configuration
 
-CHECKPOINT = "checkpoint.npz"
+CHECKPOINT, LAYOUT = "checkpoint.npz", "layout.json"
 
 
 class RunFolder:
@@ -31,12 +31,23 @@ class RunFolder:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
 
+    def holds_a_run(self) -> bool:
+        """Return whether the folder holds a run that has finished an epoch."""
+        return (self.path / CHECKPOINT).exists()
+
     def check_vacant(self) -> None:
         """Raise FileExistsError if the folder holds a run that has finished an epoch."""
-        if (self.path / CHECKPOINT).exists():
+        if self.holds_a_run():
             raise FileExistsError(
                 f"{self.path} holds a run: resume it (--resume), or give another folder"
             )
+
+    def check_finished(self) -> None:
+        """Raise FileNotFoundError unless the folder holds a run that has finished an epoch."""
+        if not (self.path / "config.json").is_file():
+            raise FileNotFoundError(f"{self.path} holds no run: it has no config.json")
+        if not self.holds_a_run():
+            raise FileNotFoundError(f"{self.path} has no finished epoch: train it first")
 
     def create(self, configuration: Configuration) -> None:
         """Make the folder and write the configuration, unless it holds a run."""
@@ -68,21 +79,24 @@ class RunFolder:
             os.fsync(file.fileno())
         write_state(self.path / CHECKPOINT, state)
 
-    def load(self, *, tidy: bool = True) -> dict[str, Any] | None:
-        """Return the last checkpoint, or None; if `tidy`, drop metrics of later epochs."""
+    def load(self) -> dict[str, Any] | None:
+        """Return the last checkpoint, or None."""
         from crossedge.learning.states import read_state
 
         path = self.path / CHECKPOINT
-        state: dict[str, Any] | None = None
-        if path.is_file():
-            state = read_state(path)
-        if not tidy:
-            return state
-        epochs = int(state["epoch"]) if state else 0
-        lines = self.metrics()[:epochs]
-        text = "".join(json.dumps(line) + "\n" for line in lines)
-        self._write("metrics.jsonl", text.encode())
-        return state
+        return read_state(path) if path.is_file() else None
+
+    def tidy(self, epochs: int) -> None:
+        """Drop metrics of later epochs, which a killed run left."""
+        lines = self.metrics()
+        if len(lines) > epochs or self._is_cut(len(lines)):
+            text = "".join(json.dumps(line) + "\n" for line in lines[:epochs])
+            self._write("metrics.jsonl", text.encode())
+
+    def _is_cut(self, lines: int) -> bool:
+        """Return whether metrics.jsonl has more than so many lines."""
+        path = self.path / "metrics.jsonl"
+        return path.is_file() and len(path.read_bytes().splitlines()) > lines
 
     def metrics(self) -> list[dict[str, Any]]:
         """Return the metrics of all epochs, up to a line that was cut off."""

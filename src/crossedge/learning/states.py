@@ -24,11 +24,12 @@ def write_state(path: str | Path, state: Any) -> None:
     """Write a state to a file, which is replaced atomically."""
     arrays: list[Any] = []
     structure = json.dumps(_packed(state, arrays))
-    members = {f"tensor{place}": array for place, array in enumerate(arrays)}
+    members: dict[str, Any] = {f"tensor{place}": array for place, array in enumerate(arrays)}
+    members[STRUCTURE] = np.array(structure)
     path = Path(path)
     temporary = path.with_name(path.name + ".new")
     with temporary.open("wb") as file:
-        np.savez(file, **{STRUCTURE: np.array(structure)}, **members)
+        np.savez(file, **members)
         file.flush()
         os.fsync(file.fileno())
     os.replace(temporary, path)
