@@ -48,6 +48,8 @@ PRESETS["mnist-gmmn"] = replace(
     standardize=False,
 )
 
+AVERAGE = 0.998  # decay of the average of parameters: about the last 500 steps count
+
 # The defaults of `crossedge learn`, by data set. The loss is -T, not standardised, with weights
 # averaged over a low, a middle and a high temperature, and step sizes fall from phase to phase.
 # docs/learning.md compares them with other choices.
@@ -57,6 +59,8 @@ RECIPES = {
         temperature=(0.05, 0.2, 1.0),
         standardize=False,
         phases=(Phase(40, 1e-3), Phase(20, 3e-4), Phase(20, 1e-4), Phase(20, 3e-5)),
+        average=AVERAGE,
+        signs=1,
     ),
     "digits": Configuration(
         "digits",
@@ -75,7 +79,6 @@ RECIPES = {
 # The recipe for data of one's own, and what it is made of
 STEPS = (1800, 600, 600)  # of the optimiser in each phase
 STEP_SIZES = (1e-3, 3e-4, 1e-4)
-AVERAGE = 0.998  # about the last 500 steps
 MOST_POINTS = 256  # in a batch
 # Shares of a batch that count as neighbours of a point at the low, middle and high temperature
 NEIGHBOURHOODS = (0.05, 0.25, 0.8)
