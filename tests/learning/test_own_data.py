@@ -310,15 +310,38 @@ class TestFactories:
             "    return torch.nn.Linear(inputs, 1)\n"
             "def text(inputs, shape):\n"
             "    return 'no module'\n"
+            "def bomb(inputs, shape):\n"
+            "    raise SystemExit('code was run')\n"
         )
         monkeypatch.syspath_prepend(tmp_path)
         np.save("points.npy", np.random.default_rng(0).normal(size=(100, 2)))
 
     def test_anybodys_generator(self):
-        run = learned("points.npy", "--generator", "my_generators:small", "--noise", "4")
+        factory = ["--generator", "my_generators:small"]
+        command = ["learn", "points.npy", "--out", "run", *SHORT, *factory, "--noise", "4"]
+        assert main(command) == 0
+        assert main(["sample", "run", "--out", "made.npy", *factory]) == 0
+        assert main(["learn", "points.npy", "--resume", "--out", "run", *factory]) == 0
+        run = Run.load("run", generator="my_generators:small")
         state = run.folder.load()["generator"]
         assert [tuple(value.shape) for value in state.values()] == [(2, 4), (2,)]
         assert run.sample(3).shape == (3, 2)
+
+    def test_a_folder_alone_runs_no_code(self, tmp_path, capsys):
+        learned("points.npy")
+        settings = tmp_path / "run" / "config.json"
+        configuration = json.loads(settings.read_text())
+        configuration["generator"] = "my_generators:bomb"
+        settings.write_text(json.dumps(configuration))
+        capsys.readouterr()
+        for command in (
+            ["sample", "run", "--out", "x.npy"],
+            ["sample", "run", "--out", "x.npy", "--generator", "my_generators:small"],
+            ["test", "points.npy", "run"],
+            ["learn", "points.npy", "--resume", "--out", "run"],
+        ):
+            assert main(command) == 2
+            assert "is code, my_generators:bomb: to run it, name it" in capsys.readouterr().err
 
     @pytest.mark.parametrize(
         ("name", "message"),

@@ -210,7 +210,9 @@ def _checked(options: SimpleNamespace, folder: Path) -> tuple[Configuration, Dat
         return RunFolder(folder).configuration(), None
     dataset = None
     if options.resume:
-        given = list(_given(options)) + ["preset"] * bool(options.preset and options.out)
+        given = [name for name in _given(options) if name != "generator"] + ["preset"] * bool(
+            options.preset and options.out
+        )
         if given:
             names = ", ".join(f"--{name}" for name in given)
             raise ValueError(f"--resume goes on with the settings of the run: leave out {names}")
@@ -252,7 +254,7 @@ def _learn_here(
 
     _check_device(options.device)
     if options.resume or (_is_restarted() and RunFolder(folder).holds_a_run()):
-        run = Run.load(folder, options.folder, options.device)
+        run = Run.load(folder, options.folder, options.device, options.generator)
     else:
         run = Run.begin(folder, configuration, options.folder, options.device, dataset)
     also = _board(run) if options.tensorboard and run.leads else None

@@ -30,6 +30,11 @@ ENDINGS = (".npy", ".csv", ".parquet")
     metavar="LABEL",
     help="Of all rows, for runs with --condition.  [default: labels as frequent as in the data]",
 )
+@click.option(
+    "--generator",
+    metavar="MODULE:FACTORY",
+    help="Of a run whose generator is code, which is imported and run.  [default: none]",
+)
 @click.option("--seed", type=SEED, default=0, help="Of the noise and of the labels.")
 def command(**options: Any) -> Task:
     """Draw rows from the generator of RUN, a folder that `crossedge learn` made.
@@ -52,7 +57,7 @@ def _sample(options: SimpleNamespace) -> str:
     RunFolder(options.run).check_finished()
     from crossedge.learning.learn import Run
 
-    run = Run.load(options.run)
+    run = Run.load(options.run, generator=options.generator)
     if not target.suffix:
         return _write_images(run, options)
     rows = run.rows(options.count, options.seed, options.given)

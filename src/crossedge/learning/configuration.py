@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from crossedge.weights import Weights
 
 Scale = float | tuple[float, ...] | str  # one value, several to average over, or "median"
+GENERATORS = ("mlp", "conv")  # others are code: package.module:factory
 WEIGHTS = {  # name of a family of weights -> the settings that it uses
     "neighbours": ("k", "temperature"),
     "tree": ("temperature",),

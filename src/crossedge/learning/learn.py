@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from crossedge.autograd.distances import lp_distances
-from crossedge.learning.configuration import Configuration
+from crossedge.learning.configuration import GENERATORS, Configuration
 from crossedge.learning.datasets import Dataset
 from crossedge.learning.layout import Layout
 from crossedge.learning.pictures import draw_metrics, draw_samples
@@ -127,26 +127,39 @@ class Run:
         return run
 
     @classmethod
-    def load(cls, path: str | Path, data: str | None = None, device: str = "cpu") -> Run:
+    def load(
+        cls,
+        path: str | Path,
+        data: str | None = None,
+        device: str = "cpu",
+        generator: str | None = None,
+    ) -> Run:
         """Return a run as it was after its last saved epoch, to sample from it or to go on.
 
         Parameters
         ----------
         path : path
-            Folder of the run. Nothing in it is run as code, unless its configuration names a
-            generator as package.module:factory, which is imported.
+            Folder of the run. Its files are data, and never code.
         data, device : str, optional
             As in the class.
+        generator : str, optional
+            The package.module:factory of a run that was begun with one. It is imported only if it
+            is named here, too.
 
         Raises
         ------
         FileNotFoundError
             If the folder holds no run.
         ValueError
-            If a file of the run is damaged.
+            If a file of the run is damaged, or its generator is code that is not named here.
         """
         folder = RunFolder(path)
         run = cls(folder, folder.configuration(), data, device)
+        own = run.configuration.generator
+        if own not in (*GENERATORS, generator):
+            raise ValueError(
+                f"the generator of {path} is code, {own}: to run it, name it (--generator {own})"
+            )
         run._state = folder.load()
         if run._state:
             run.saved = int(run._state["epoch"])
