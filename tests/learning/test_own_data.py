@@ -2,6 +2,8 @@
 
 import json
 import re
+import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -375,3 +377,28 @@ def test_tensorboard_is_an_extra(capsys, monkeypatch, tmp_path):
     assert main(["learn", "moons", "--tensorboard", "--out", "run"]) == 2
     assert "pip install 'crossedge[tensorboard]'" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+
+
+def test_tensorboard_gets_the_metrics(monkeypatch):
+    """The package itself is not needed to see what it is told."""
+    written, opened = [], []
+
+    class SummaryWriter:
+        def __init__(self, path, purge_step):
+            opened.append((str(path), purge_step))
+
+        def add_scalar(self, name, value, epoch):
+            written.append((name, epoch))
+
+        def flush(self):
+            pass
+
+    module = types.ModuleType("tensorboard")
+    module.SummaryWriter = SummaryWriter
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", module)
+    monkeypatch.setattr("crossedge.cli.learn.installed", lambda package: True)
+    np.save("points.npy", np.random.default_rng(0).normal(size=(60, 2)))
+    learned("points.npy", "--tensorboard")
+    assert opened == [("run/tensorboard", 1)]
+    assert ("loss", 1) in written
+    assert ("log_pvalue", 1) in written

@@ -23,7 +23,7 @@ ENDINGS = (".npy", ".csv", ".parquet")
     "--out",
     type=click.Path(path_type=Path),
     required=True,
-    help="File to write, .npy, .csv or .parquet; or a folder, for images.  [required]",
+    help="File to write, .npy, .csv or .parquet; or a folder, for images.",
 )
 @click.option(
     "--given",
