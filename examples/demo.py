@@ -37,7 +37,7 @@ for epoch in trainer.run():
     if epoch.epoch in SHOWN or epoch.epoch % 10 == 0:
         seconds = time.perf_counter() - start
         print(f"  epoch {epoch.epoch:3d}   edges that cross {-epoch.loss:6.1f}   {seconds:3.0f} s")
-generated = trainer.sample(1000, seed=1)
+generated = trainer.sample(1000, seed=2)
 snapshots[trainer.epoch] = generated
 
 print("\nAre 1,000 generated points like 1,000 points that the generator has not seen?")

@@ -58,7 +58,7 @@ RECIPES = {
         "moons",
         temperature=(0.05, 0.2, 1.0),
         standardize=False,
-        phases=(Phase(40, 1e-3), Phase(20, 3e-4), Phase(20, 1e-4), Phase(20, 3e-5)),
+        phases=(Phase(80, 1e-3), Phase(30, 3e-4), Phase(20, 1e-4)),
         average=AVERAGE,
         signs=1,
     ),
