@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import torch
 
-from crossedge.data.tables import Table
+from crossedge.data.table import Table
 from crossedge.learning.heads import TableHead
 from crossedge.learning.table_code import learn_table
 

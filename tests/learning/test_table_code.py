@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import crossedge as ce
-from crossedge.data.tables import Table, read_table
+from crossedge.data.table import Table
+from crossedge.data.tables import read_table
 from crossedge.learning.column_code import ColumnCode, learn_column, learn_labels
 from crossedge.learning.table_code import (
     ImageCode,

@@ -15,17 +15,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from crossedge.data.columns import (
+from crossedge.data.coordinates import (
     APART,
     MOST_CATEGORIES,
     MOST_SHARE,
     QUARTILES_OF_A_NORMAL,
-    Raw,
-    as_number,
-    join,
-    read_column,
-    spelt_cells,
 )
+from crossedge.data.joined import join
+from crossedge.data.raw import Raw, read_column, spelt_cells
+from crossedge.data.spelling import as_number
 from crossedge.runtime.types import Bools, Floats
 
 MOST_DECIMALS = 6  # of numbers that are written with a fixed number of decimals

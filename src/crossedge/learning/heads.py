@@ -12,7 +12,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from crossedge.data.columns import APART
+from crossedge.data.coordinates import APART
 from crossedge.learning.column_code import ColumnCode
 from crossedge.learning.table_code import TableCode
 

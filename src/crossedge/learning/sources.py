@@ -11,7 +11,9 @@ import numpy as np
 import torch
 
 from crossedge.data.selection import Pair, choose_columns
-from crossedge.data.tables import IMAGES, Table, read_table
+from crossedge.data.stored_tables import IMAGES
+from crossedge.data.table import Table
+from crossedge.data.tables import read_table
 from crossedge.learning.column_code import ColumnCode, learn_labels
 from crossedge.learning.configuration import Configuration
 from crossedge.learning.datasets import Dataset, load

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from crossedge.data.tables import Table
+from crossedge.data.table import Table
 from crossedge.learning.column_code import ColumnCode, learn_column
 from crossedge.runtime.types import Floats
 

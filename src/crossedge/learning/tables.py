@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from crossedge.data.tables import Table
+from crossedge.data.table import Table
 from crossedge.learning.layout import Layout
 from crossedge.learning.learn import Run
 from crossedge.learning.runs import LAYOUT, RunFolder
