@@ -17,8 +17,9 @@ from crossedge.data.tables import read_table
 from crossedge.learning import Phase, Run, generators, learn, quality
 from crossedge.learning.classifier import CACHE_VARIABLE
 from crossedge.learning.configuration import Configuration
+from crossedge.learning.datasets import Dataset
 from crossedge.learning.recipes import own_recipe, temperatures_of
-from crossedge.learning.sources import dataset_of, load_own
+from crossedge.learning.sources import dataset_of, fingerprint, is_alike, load_own
 
 SHORT = ["--phases", "1x1e-3", "--batch", "32", "--weights", "gaussian"]
 
@@ -254,6 +255,18 @@ def write_images(folder, count, shape, seed=0):
     for place, image in enumerate(values):
         Image.fromarray(image).save(folder / f"{place:03d}.png")
     return values
+
+
+class TestFingerprints:
+    def test_other_values_other_rows_and_another_order_show(self):
+        points = torch.randn(200, 3, generator=torch.Generator().manual_seed(0))
+        known = fingerprint(Dataset("some", points, points))
+        rounded = points * (1 + 1e-7 * torch.randn(200, 3))
+        assert is_alike(known, fingerprint(Dataset("some", rounded, points)))
+        changed = points.clone()
+        changed[17, 1] += 0.01
+        for other in (points.flip(0), points.flip(1), points[:-1], changed):
+            assert not is_alike(known, fingerprint(Dataset("some", other, points)))
 
 
 class TestImages:

@@ -18,7 +18,7 @@ from crossedge.learning.pictures import draw_metrics, draw_samples
 from crossedge.learning.quality import measure_quality
 from crossedge.learning.runs import LAYOUT, RunFolder
 from crossedge.learning.sampling import Noise, generate
-from crossedge.learning.sources import dataset_of, fingerprint
+from crossedge.learning.sources import dataset_of, fingerprint, is_alike
 from crossedge.learning.trainer import Trainer, configured_generator, rank
 from crossedge.runtime.interrupts import checkpoint, interruptible
 from crossedge.verbs import two_sample
@@ -170,7 +170,7 @@ class Run:
         """Training and held-out points."""
         dataset = dataset_of(self.configuration, self._data)
         saved = self.folder.read_json(LAYOUT)
-        if saved and saved["data"] != fingerprint(dataset):
+        if saved and not is_alike(saved["data"], fingerprint(dataset)):
             raise ValueError(
                 f"{self.configuration.data} has changed since {self.folder.path} was begun: "
                 "begin another run"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -24,6 +24,7 @@ from crossedge.runtime.types import Floats
 BUILT_IN = ("digits", "mnist", "moons")
 HELD_OUT_SHARE, MOST_HELD_OUT = 0.2, 1000  # of the rows, for p-values and the measures of quality
 LEAST_ROWS = 20
+ALIKE = 1e-5  # relative difference of fingerprints of the same data on two machines
 MOST_LABELS = 100
 LABEL = "label"  # what the labels of built-in data, and of folders in a folder, are called
 PAIRS_LOOKED_AT = 500  # points whose distances set the scale of labels
@@ -103,11 +104,21 @@ def image_shape(path: Path) -> tuple[int, int, int] | None:
     return None
 
 
-def fingerprint(dataset: Dataset) -> str:
-    """Return a hash of the points, by which other data are told apart."""
-    digest = hashlib.sha256(repr(tuple(dataset.train.shape)).encode())
-    digest.update(dataset.train.contiguous().numpy().tobytes())
-    return digest.hexdigest()[:16]
+def fingerprint(dataset: Dataset) -> list[float]:
+    """Return numbers by which other training points, or other rows of them, are told apart.
+
+    Machines round differently, so they are to be compared by `is_alike`.
+    """
+    points = dataset.train.double().numpy()
+    rows = np.random.default_rng(0).standard_normal(len(points))
+    columns = np.random.default_rng(1).standard_normal(points.shape[1])
+    return [*map(float, points.shape), float(rows @ points @ columns), float((points**2).sum())]
+
+
+def is_alike(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Return whether two fingerprints are equal up to rounding."""
+    size = 1 + np.sqrt(max(*one, *other, 1.0))  # of a sum of random signs, at most
+    return len(one) == len(other) and bool(np.allclose(one, other, ALIKE, ALIKE * size))
 
 
 def read_rows(path: Path, header: bool | None = None, *, is_image: bool = False) -> Table:
