@@ -144,13 +144,9 @@ def command(**options: Any) -> Task:
     Tables are csv, tsv and other text, json lines, parquet, feather, xlsx, npy or npz, also
     compressed (gz, zst, bz2, xz), a folder of images, or - for the standard input. Columns are
     matched by name, if they have names, and may hold numbers, dates, booleans, categories and
-<<<<<<< HEAD
     missing values. With --by, X alone is split by the values of a column: if these are three or
-    more, all samples are tested together, and then each pair.
-=======
-    missing values. With --by, X alone is split in two. The folder of a run of `crossedge learn`
-    stands for a sample of its generator.
->>>>>>> c126163 (Docs of learning from your own data)
+    more, all samples are tested together, and then each pair. The folder of a run of
+    `crossedge learn` stands for a sample of its generator.
     """
     given = SimpleNamespace(**options)
     return Task(lambda task: _run(given, task.arguments))
