@@ -14,6 +14,7 @@ from crossedge.cli.main import main
 from crossedge.learning import datasets, learn, quality
 from crossedge.learning.learn import Run
 from crossedge.learning.runs import RunFolder
+from crossedge.learning.states import read_state
 from crossedge.learning.trainer import Trainer
 from learning_cases import interrupt_and_wait, same
 
@@ -44,14 +45,15 @@ class TestRun:
         assert [line["epoch"] for line in metrics] == [1, 2]
         assert json.loads((folder / "config.json").read_text())["batch"] == 64
         assert {path.name for path in folder.iterdir()} == {
-            "checkpoint.pt",
+            "checkpoint.npz",
             "config.json",
+            "layout.json",
             "loss.png",
             "metrics.jsonl",
             "quality.json",
             "samples",
         }
-        state = torch.load(folder / "checkpoint.pt", weights_only=True)  # no code in it
+        state = read_state(folder / "checkpoint.npz")  # no code in it
         assert state["epoch"] == 2
         assert main(command) == 2  # does not overwrite
         assert "--resume" in capsys.readouterr().err
@@ -63,7 +65,7 @@ class TestRun:
         error = capsys.readouterr().err
         assert "not finite in step" in error
         assert "smaller step size" in error
-        state = torch.load(folder / "checkpoint.pt")
+        state = read_state(folder / "checkpoint.npz")
         assert state["epoch"] >= 1
         assert all(value.isfinite().all() for value in state["generator"].values())
 
@@ -123,7 +125,7 @@ def resume(folder):
 
 def assert_same_runs(one, other):
     """All that is saved is equal, bit for bit, but for how long it took."""
-    states = [torch.load(folder / "checkpoint.pt", weights_only=True) for folder in (one, other)]
+    states = [read_state(folder / "checkpoint.npz") for folder in (one, other)]
     assert same(*states)
     lines = [RunFolder(folder).metrics() for folder in (one, other)]
     assert [{**line, "seconds": 0} for line in lines[0]] == [
@@ -154,7 +156,7 @@ class TestInterruption:
 
         def interrupted(self, *arguments):
             found = original(self, *arguments)
-            if (folder / "checkpoint.pt").exists() and len(RunFolder(folder).metrics()) == epochs:
+            if (folder / "checkpoint.npz").exists() and len(RunFolder(folder).metrics()) == epochs:
                 interrupt_and_wait()
             return found
 
@@ -165,7 +167,7 @@ class TestInterruption:
         hint = f"go on with --resume --out '{folder}'"
         assert error == f"crossedge: interrupted after epoch {epochs}; {hint}\n"
         assert len(RunFolder(folder).metrics()) == epochs
-        assert torch.load(folder / "checkpoint.pt")["epoch"] == epochs
+        assert read_state(folder / "checkpoint.npz")["epoch"] == epochs
         assert resume(folder) == 0
         assert_same_runs(folder, whole)
 
@@ -182,13 +184,13 @@ class TestInterruption:
             text=True,
         )
         signal.signal(signal.SIGINT, before)
-        while not (folder / "checkpoint.pt").exists():
+        while not (folder / "checkpoint.npz").exists():
             assert process.poll() is None
             time.sleep(0.01)
         process.send_signal(number)
         error = process.communicate(timeout=30)[1]
         if number == signal.SIGINT:
-            epoch = torch.load(folder / "checkpoint.pt")["epoch"]
+            epoch = read_state(folder / "checkpoint.npz")["epoch"]
             hint = f"go on with --resume --out {folder}"
             assert error == f"crossedge: interrupted after epoch {epoch}; {hint}\n"
             assert process.returncode == 130
@@ -242,7 +244,7 @@ def test_two_processes_by_the_command(tmp_path):
     found = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert found.returncode == 0, found.stderr
     assert found.stdout.count("coverage") == 1  # one of them speaks
-    states = [torch.load(folder / "checkpoint.pt")["generator"] for folder in folders]
+    states = [read_state(folder / "checkpoint.npz")["generator"] for folder in folders]
     for name, value in states[0].items():  # Adam makes much of rounding where gradients are small
         torch.testing.assert_close(value, states[1][name], rtol=0, atol=1e-3)
     losses = [RunFolder(folder).metrics()[-1]["loss"] for folder in folders]

@@ -11,8 +11,8 @@ import crossedge as ce
 import learning_cases
 from crossedge.learning import Phase, Trainer, initialise, paper_generator
 from crossedge.learning.classifier import CACHE_VARIABLE, classifier_of
-from crossedge.learning.configuration import RECIPES
 from crossedge.learning.datasets import Dataset
+from crossedge.learning.recipes import RECIPES
 from crossedge.learning.trainer import NotFiniteError
 from learning_cases import distance_of_means, learn_in_double, same
 
@@ -101,6 +101,99 @@ class TestTrainer:
     def test_batches_that_do_not_fit_are_refused(self):
         with pytest.raises(ValueError, match="larger than the data"):
             self.make(batch=129)
+
+
+class TestAverage:
+    """Samples are drawn by averaged parameters, and training does not see them."""
+
+    def make(self, average, epochs=3):
+        data = torch.randn(128, 2, generator=torch.Generator().manual_seed(1)) + 2
+        generator = paper_generator(3, 2)
+        initialise(generator, 0)
+        options = {"batch": 32, "phases": [Phase(epochs, 1e-3)], "noise": 3, "average": average}
+        return Trainer(generator, data, distance_of_means, **options)
+
+    def test_it_is_the_average_of_the_steps(self):
+        trainer = self.make(0.9, epochs=1)
+        seen = []
+        trainer.optimizer.register_step_post_hook(
+            lambda *_: seen.append(trainer.generator[0].weight.detach().clone())
+        )
+        expected = trainer.generator[0].weight.detach().clone()
+        list(trainer.run())
+        assert len(seen) == 4
+        for step, weight in enumerate(seen, 1):
+            decay = min(0.9, step / (step + 10))
+            expected = decay * expected + (1 - decay) * weight
+        torch.testing.assert_close(trainer.averaged[0].weight, expected)
+        assert not torch.equal(trainer.generator[0].weight, expected)
+
+    def test_training_is_the_same_and_samples_are_others(self):
+        plain, averaged = self.make(0.0), self.make(0.99)
+        assert [one.loss for one in plain.run()] == [one.loss for one in averaged.run()]
+        assert same(plain.generator.state_dict(), averaged.generator.state_dict())
+        assert not torch.equal(plain.sample(5), averaged.sample(5))
+
+    def test_it_goes_on_bit_for_bit_from_a_file(self, tmp_path):
+        whole = self.make(0.99)
+        list(whole.run())
+        first, second = self.make(0.99), self.make(0.99)
+        next(first.run())
+        first.save(tmp_path / "state.npz")
+        second.load(tmp_path / "state.npz")
+        list(second.run())
+        assert same(whole.state()["averaged"], second.state()["averaged"])
+        assert torch.equal(whole.sample(5), second.sample(5))
+
+    def test_counts_of_normalisation_are_taken_over(self):
+        generator = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2))
+        data, phases = torch.ones(64, 2), [Phase(1, 1e-3)]
+        trainer = Trainer(
+            generator, data, distance_of_means, batch=32, phases=phases, noise=3, average=0.5
+        )
+        list(trainer.run())
+        assert trainer.averaged[1].num_batches_tracked == 2
+
+    def test_what_is_no_decay_is_refused(self):
+        with pytest.raises(ValueError, match="no decay"):
+            self.make(1.0)
+
+
+class TestInputs:
+    """The noise: normal numbers, random signs, and what the generator is told."""
+
+    def test_they_stand_in_columns(self):
+        seen = []
+
+        class Watched(torch.nn.Linear):
+            def forward(self, inputs):
+                seen.append(inputs.detach().clone())
+                return super().forward(inputs)
+
+        labels = torch.eye(2)[torch.arange(64) % 2]
+        data = torch.cat([torch.randn(64, 1), labels], 1)
+        compared = []
+
+        def loss(real, fake):
+            compared.append((real, fake.detach()))
+            return distance_of_means(real, fake)
+
+        trainer = Trainer(
+            Watched(7, 1), data, loss, batch=16, phases=[Phase(1, 1e-3)], noise=2, signs=3, given=2
+        )
+        list(trainer.run())
+        inputs = torch.cat(seen)
+        assert inputs.shape == (64, 7)
+        assert set(inputs[:, 2:5].flatten().tolist()) == {-1.0, 1.0}
+        assert abs(float(inputs[:, 2:5].mean())) < 0.4
+        for told, (real, fake) in zip(seen, compared, strict=True):
+            assert torch.equal(told[:, 5:], real[:, 1:])
+            assert torch.equal(fake[:, 1:], real[:, 1:])
+        points = trainer.sample(40)
+        assert points.shape == (40, 3)
+        assert points[:, 1:].sum(1).eq(1).all()
+        only = torch.tensor([[0.0, 1.0]]).expand(5, 2)
+        assert torch.equal(trainer.sample(5, given=only)[:, 1:], only)
 
 
 class TestRandomness:

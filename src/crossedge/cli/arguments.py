@@ -146,6 +146,25 @@ def _phases(text: str) -> tuple[Phase, ...]:
     return tuple(phases)
 
 
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(part.strip() for part in text.split(","))
+    if not all(names):
+        raise ValueError(f"{text!r} has an empty name: give names with commas between them")
+    return names
+
+
+def _image(text: str) -> tuple[int, int, int]:
+    try:
+        sizes = [whole_number(1, 10**5)(part) for part in text.split("x")]
+    except ValueError:
+        sizes = []
+    if len(sizes) not in (2, 3):
+        raise ValueError(f"{text!r} is no size: give HEIGHTxWIDTH or HEIGHTxWIDTHx3, as 28x28")
+    return (sizes[0], sizes[1], sizes[2] if len(sizes) == 3 else 1)
+
+
+NAMES = Parsed("names", _names)
+IMAGE = Parsed("size", _image)
 COUNT = Parsed("integer", whole_number(1, 10**9))
 SEED = Parsed("integer", whole_number(0, 2**63 - 1))
 JOBS = Parsed("integer", _jobs)

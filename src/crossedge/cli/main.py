@@ -1,4 +1,4 @@
-"""The command line: `crossedge test`, `plan`, `monitor`, `learn` and `crossedge reproduce`.
+"""The command line: `crossedge test`, `plan`, `monitor`, `learn`, `sample` and `reproduce`.
 
 Only light modules are imported at the top, so that help and complaints come at once: whatever needs
 pandas or torch is imported by the command that needs it, after its arguments have been checked.
@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from crossedge import __version__
-from crossedge.cli import learn, monitor, plan, reproduce, test
+from crossedge.cli import learn, monitor, plan, reproduce, sample, test
 from crossedge.cli.arguments import Answer, Group, SaidError, Task
 from crossedge.cli.wording import words_of
 from crossedge.runtime.interrupts import run_interruptibly
@@ -104,5 +104,5 @@ def crossedge(**_: Any) -> None:
     """Do two samples come from the same distribution?"""
 
 
-for _each in (test, plan, monitor, learn, reproduce):
+for _each in (test, plan, monitor, learn, sample, reproduce):
     crossedge.add_command(_each.command)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from crossedge.data.table import Table
 
 SCALES = ("none", "std", "robust", "rank")  # those of crossedge.data.columns, which imports numpy
+ROWS = 1000  # drawn from each of two runs
 FILE = click.Path(path_type=Path, allow_dash=True)
 _OPTIONS: tuple[Any, ...] = (
     click.argument("x", type=FILE),
@@ -78,6 +79,9 @@ def read_groups(options: SimpleNamespace) -> tuple[list[Table], str]:
     from crossedge.data.selection import Pair, choose_columns, read_pair, split_by
     from crossedge.data.tables import read_table
 
+    if options.y is not None and (is_run(options.x) or is_run(options.y)):
+        pair, told = _with_a_run(options)
+        return [*pair], told
     if options.y is not None:
         pair = read_pair(options.x, options.y, options.header, options.columns, options.drop)
         return [*pair], f"{pair.x.source} against {pair.y.source}"
@@ -85,3 +89,35 @@ def read_groups(options: SimpleNamespace) -> tuple[list[Table], str]:
     groups, told = split_by(table, options.by)
     chosen = [choose_columns(Pair(one, one), options.columns, options.drop).x for one in groups]
     return chosen, f"{table.source}, {told}"
+
+
+def is_run(path: Path) -> bool:
+    """Return whether a path is the folder of a training run."""
+    return (path / "config.json").is_file() and (path / "checkpoint.npz").is_file()
+
+
+def _with_a_run(options: SimpleNamespace) -> tuple[Pair, str]:
+    """Return two tables of which one or both are drawn from the generator of a run, and say so.
+
+    As many rows are drawn as the other has, or as --sample says, and only columns that were learned
+    are compared.
+    """
+    from crossedge.data.selection import Pair, pair_of
+    from crossedge.learning.tables import of_run, read_like
+
+    paths = (options.x, options.y)
+    wanted = getattr(options, "sample", None)
+    if is_run(options.x) and is_run(options.y):
+        seeds = (options.seed, options.seed + 1)
+        drawn = [
+            of_run(path, wanted or ROWS, seed) for path, seed in zip(paths, seeds, strict=True)
+        ]
+        pair = pair_of(drawn[0], drawn[1], options.columns, options.drop)
+        return pair, f"{pair.x.source} against {pair.y.source}"
+    place = 0 if is_run(options.x) else 1
+    real, left_out = read_like(paths[1 - place], paths[place], options.header)
+    fake = of_run(paths[place], wanted or len(real), options.seed)
+    both = (fake, real) if place == 0 else (real, fake)
+    pair = Pair(*pair_of(both[0], both[1], options.columns, options.drop))
+    told = f"{pair.x.source} against {pair.y.source}"
+    return pair, told + (f", not learned: {', '.join(left_out)}" if left_out else "")

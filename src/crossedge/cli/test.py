@@ -145,7 +145,8 @@ def command(**options: Any) -> Task:
     compressed (gz, zst, bz2, xz), a folder of images, or - for the standard input. Columns are
     matched by name, if they have names, and may hold numbers, dates, booleans, categories and
     missing values. With --by, X alone is split by the values of a column: if these are three or
-    more, all samples are tested together, and then each pair.
+    more, all samples are tested together, and then each pair. The folder of a run of
+    `crossedge learn` stands for a sample of its generator.
     """
     given = SimpleNamespace(**options)
     return Task(lambda task: _run(given, task.arguments))

@@ -44,7 +44,11 @@ def read_pair(
     """Read two files, and match those of their columns that are compared."""
     if str(x_path) == str(y_path) == STDIN:
         raise ValueError("both samples are standard input: give a file for one of them")
-    x, y = read_tables(x_path, y_path, header)
+    return pair_of(*read_tables(x_path, y_path, header), columns, drop)
+
+
+def pair_of(x: Table, y: Table, columns: Sequence[str] = (), drop: Sequence[str] = ()) -> Pair:
+    """Return two tables with those of their columns that are compared."""
     if not (x.named and y.named):
         x, y = matched(x, y)
     return Pair(*matched(*choose_columns(Pair(x, y), columns, drop)))

@@ -15,10 +15,11 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from crossedge.experiments.models import learn_models, write_quality
-from crossedge.learning.configuration import PRESETS, RECIPES, with_steps
+from crossedge.learning.configuration import with_steps
 from crossedge.learning.datasets import load
 from crossedge.learning.learn import Run
 from crossedge.learning.pictures import save, show_images
+from crossedge.learning.recipes import PRESETS, RECIPES
 
 MODELS = {  # name of a preset, or "recipe" -> title of its panel
     "mnist-1": "1-NN, temperature 10, 256 points",

@@ -36,7 +36,7 @@ def learn_models(
     for name, configuration in configurations.items():
         path = folder / name
         if (path / "config.json").is_file():
-            run = Run.resume(path, data)
+            run = Run.load(path, data)
             if run.configuration != configuration:
                 raise ValueError(f"{path} holds a run with other settings: give another folder")
         else:

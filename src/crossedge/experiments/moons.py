@@ -18,9 +18,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from crossedge.experiments.models import learn_models, write_quality
-from crossedge.learning.configuration import PRESETS, with_epochs
+from crossedge.learning.configuration import with_epochs
 from crossedge.learning.learn import Run
 from crossedge.learning.pictures import X_COLOUR, Y_COLOUR, save
+from crossedge.learning.recipes import PRESETS
 
 MODELS = ("moons-1", "moons-2", "moons-3")
 LOWEST_PVALUE = 1e-5  # smaller p-values are drawn here

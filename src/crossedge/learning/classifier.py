@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import pickle
-import tempfile
 from pathlib import Path
 
 import torch
@@ -16,6 +14,7 @@ from torch import nn
 
 from crossedge.learning.datasets import Dataset
 from crossedge.learning.generators import own_randomness
+from crossedge.learning.states import read_state, write_state
 from crossedge.runtime.interrupts import checkpoint
 
 CACHE_VARIABLE = "CROSSEDGE_CACHE"  # environment variable with the cache folder
@@ -25,14 +24,14 @@ BATCH, STEP = 128, 1e-3  # images in a training step, and step size of Adam
 
 def classifier_of(dataset: Dataset) -> nn.Sequential:
     """Return the classifier of a data set from the cache, or train one and put it there."""
-    path = _cache() / f"classifier-{_fingerprint(dataset)}.pt"
+    path = _cache() / f"classifier-{_fingerprint(dataset)}.npz"
     with own_randomness(0):
         network = _make(dataset.dimension)
     if path.is_file():
         try:
-            network.load_state_dict(torch.load(path, weights_only=True))
+            network.load_state_dict(read_state(path))
             return network
-        except (OSError, RuntimeError, EOFError, ValueError, pickle.UnpicklingError):
+        except (OSError, RuntimeError, ValueError, TypeError, AttributeError):
             pass  # the file is damaged: train again
     _train(network, dataset)
     _keep(network, path)
@@ -97,8 +96,8 @@ def _keep(network: nn.Module, path: Path) -> None:
     """Save the classifier atomically; a cache that cannot be written to is no error."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            torch.save(network.state_dict(), file)
-        os.replace(file.name, path)
+        own = path.with_name(f"{path.name}-{os.getpid()}")  # others may train the same
+        write_state(own, network.state_dict())
+        os.replace(own, path)
     except OSError:
         pass

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from crossedge.weights import Weights
 
 Scale = float | tuple[float, ...] | str  # one value, several to average over, or "median"
+GENERATORS = ("mlp", "conv")  # others are code: package.module:factory
 WEIGHTS = {  # name of a family of weights -> the settings that it uses
     "neighbours": ("k", "temperature"),
     "tree": ("temperature",),
@@ -48,7 +49,7 @@ class Configuration:
     Attributes
     ----------
     data : str
-        Name of the data set, as in `load`.
+        Name of the data set, as in `load`, or the path of a file or folder.
     weights : str
         Family of weights: "neighbours", "tree", or one of the kernels "gaussian", "laplace",
         "multiquadric" and "energy".
@@ -68,9 +69,26 @@ class Configuration:
     phases : tuple of Phase
         Phases of training, in order.
     noise : int
-        Dimension of the noise that the generator turns into points.
+        Dimension of the normal noise that the generator turns into points.
+    signs : int
+        Number of random signs, -1 or 1, beside the normal noise. They let a generator make
+        separate clusters without a bridge between them.
     seed : int
         Seed of the parameters, of the order of the data and of the noise.
+    generator : str
+        "mlp" (the paper's), "conv" for images, or "package.module:factory", as in
+        `make_generator`.
+    average : float
+        Decay of the average of the generator's parameters over the steps, by which samples are
+        drawn; at 0 they are drawn by the last parameters.
+    condition : str, optional
+        Column of labels that the generator is told; "label" for the classes of images.
+    columns, drop : tuple of str
+        Columns of a table that are learned, and that are left out; by default all and none.
+    header : bool, optional
+        Whether the first line of a text names the columns; by default by its looks.
+    image : tuple of int, optional
+        Height, width and channels of images in the rows of an array.
 
     Raises
     ------
@@ -103,15 +121,25 @@ class Configuration:
     phases: tuple[Phase, ...] = (Phase(100, 1e-3),)
     noise: int = 10
     seed: int = 0
+    generator: str = "mlp"
+    average: float = 0.0
+    signs: int = 0
+    condition: str | None = None
+    columns: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    header: bool | None = None
+    image: tuple[int, int, int] | None = None
 
     def __post_init__(self) -> None:
         if self.weights not in WEIGHTS:
             known = ", ".join(repr(name) for name in WEIGHTS)
             raise ValueError(f"weights={self.weights!r} is unknown: choose from {known}")
-        for name, least in (("batch", 2), ("noise", 1), ("k", 1)):
+        for name, least in (("batch", 2), ("noise", 1), ("k", 1), ("signs", 0)):
             if getattr(self, name) < least:
                 value = getattr(self, name)
                 raise ValueError(f"{name}={value} is too small: give at least {least}")
+        if not 0 <= self.average < 1:
+            raise ValueError(f"average={self.average} is no decay: give a number from 0 to below 1")
         if not self.phases or min(phase.epochs for phase in self.phases) < 1:
             raise ValueError("phases is empty, or one has no epoch: give at least one")
         for phase in self.phases:
@@ -192,7 +220,7 @@ class Configuration:
             Phase(int(epochs), float(step), _scale(temperature))
             for epochs, step, temperature in values["phases"]
         )
-        for name in ("temperature", "bandwidth"):
+        for name in ("temperature", "bandwidth", "columns", "drop", "image"):
             if name in values:
                 values[name] = _scale(values[name])
         return cls(**values)
@@ -243,63 +271,3 @@ def with_steps(configuration: Configuration, steps: int, points: int) -> Configu
         Number of training points, which decides how many steps an epoch has.
     """
     return with_epochs(configuration, -(-steps // max(points // configuration.batch, 1)))
-
-
-def _moons(temperature: float) -> Configuration:
-    return Configuration("moons", temperature=temperature, phases=(Phase(500, 1e-4),))
-
-
-_BOTH = (Phase(500, 1e-3), Phase(500, 1e-4))
-_MNIST = Configuration("mnist", temperature=10.0, phases=_BOTH)
-
-# The seven models of the paper, in the order of its table of optimisation settings
-PRESETS = {
-    "moons-1": _moons(10.0),
-    "moons-2": _moons(1.0),
-    "moons-3": _moons(0.05),
-    "mnist-1": _MNIST,
-    "mnist-2": replace(_MNIST, batch=512),
-    "mnist-3": replace(
-        _MNIST, weights="tree", batch=128, phases=(Phase(100, 1e-3), Phase(100, 1e-4))
-    ),
-    "mnist-4": replace(
-        _MNIST,
-        weights="tree",
-        temperature=5.0,
-        batch=128,
-        phases=(Phase(100, 1e-4), Phase(100, 1e-4)),
-    ),
-}
-
-# The generative moment matching network (GMMN) that the paper compares with (Li and co-authors,
-# 2015), on the paper's generator
-PRESETS["mnist-gmmn"] = replace(
-    _MNIST,
-    weights="gaussian",
-    bandwidth=(2.0, 5.0, 10.0, 20.0, 40.0, 80.0),
-    standardize=False,
-)
-
-# The defaults of `crossedge learn`, by data set. The loss is -T, not standardised, with weights
-# averaged over a low, a middle and a high temperature, and step sizes fall from phase to phase.
-# docs/learning.md compares them with other choices.
-RECIPES = {
-    "moons": Configuration(
-        "moons",
-        temperature=(0.05, 0.2, 1.0),
-        standardize=False,
-        phases=(Phase(40, 1e-3), Phase(20, 3e-4), Phase(20, 1e-4), Phase(20, 3e-5)),
-    ),
-    "digits": Configuration(
-        "digits",
-        temperature=(0.8, 1.6, 3.2),
-        standardize=False,
-        phases=(Phase(300, 1e-3), Phase(100, 1e-4)),
-    ),
-    "mnist": Configuration(
-        "mnist",
-        temperature=(3.0, 6.0, 12.0),
-        standardize=False,
-        phases=(Phase(20, 1e-3), Phase(5, 1e-4)),
-    ),
-}

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from crossedge.learning.layout import Layout
+
 if TYPE_CHECKING:
     import torch
 
@@ -35,7 +37,9 @@ class Dataset:
     train_labels, held_out_labels : (n,) tensors, optional
         Classes of images, as integers from 0 to 9.
     side : int
-        Images have side x side pixels; 0 if the points are not images.
+        Images with classes have side x side pixels; 0 if the points are not such images.
+    known_layout : Layout, optional
+        What the coordinates mean, if there is more to say than the above.
 
     See Also
     --------
@@ -48,6 +52,16 @@ class Dataset:
     train_labels: torch.Tensor | None = None
     held_out_labels: torch.Tensor | None = None
     side: int = 0
+    known_layout: Layout | None = None
+
+    @property
+    def layout(self) -> Layout:
+        """What the coordinates of the points mean."""
+        if self.known_layout is not None:
+            return self.known_layout
+        if self.is_images:
+            return Layout(self.dimension, "symmetric", (self.side, self.side, 1))
+        return Layout(self.dimension)
 
     @property
     def dimension(self) -> int:

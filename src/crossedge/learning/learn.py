@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from crossedge.autograd.distances import lp_distances
-from crossedge.learning.configuration import Configuration
-from crossedge.learning.datasets import Dataset, load
+from crossedge.learning.configuration import GENERATORS, Configuration
+from crossedge.learning.datasets import Dataset
+from crossedge.learning.layout import Layout
 from crossedge.learning.pictures import draw_metrics, draw_samples
 from crossedge.learning.quality import measure_quality
-from crossedge.learning.runs import RunFolder
-from crossedge.learning.trainer import Trainer, rank
+from crossedge.learning.runs import LAYOUT, RunFolder
+from crossedge.learning.sampling import Noise, generate
+from crossedge.learning.sources import dataset_of, fingerprint, is_alike
+from crossedge.learning.trainer import Trainer, configured_generator, rank
 from crossedge.runtime.interrupts import checkpoint, interruptible
 from crossedge.verbs import two_sample
 
@@ -29,7 +34,7 @@ Watch = Callable[[dict[str, Any]], None]
 
 
 class Run:
-    """A training run with its configuration, its data, its trainer and its folder.
+    """A training run in a folder. Its data are read when they are first needed.
 
     Parameters
     ----------
@@ -41,6 +46,33 @@ class Run:
         Folder of the data set, for MNIST.
     device : str
         Torch device to train on.
+
+    Attributes
+    ----------
+    dataset : Dataset
+        Training and held-out points.
+    trainer : Trainer
+        What trains the generator, after the last saved epoch.
+    saved : int
+        Last epoch saved in the folder.
+
+    See Also
+    --------
+    Run.begin, Run.load : How to make one.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from crossedge.learning import RECIPES, Run, with_epochs
+    >>> short = with_epochs(RECIPES["moons"], 1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run = Run.begin(folder + "/run", short)
+    ...     _ = next(run.trainer.run())
+    ...     run.save()
+    ...     again = Run.load(folder + "/run")
+    ...     points = again.sample(1000, seed=1)
+    >>> points.shape, bool((points == run.sample(1000, seed=1)).all())
+    (torch.Size([1000, 2]), True)
     """
 
     def __init__(
@@ -52,9 +84,10 @@ class Run:
     ) -> None:
         self.folder, self.configuration = folder, configuration
         self.leads = rank() == 0  # only the first of several processes writes files
-        self.dataset: Dataset = load(configuration.data, data)
-        self.trainer = Trainer.configured(configuration, self.dataset, device)
-        self.saved = 0  # last epoch saved in the folder
+        self.saved = 0
+        self._data, self._device = data, device
+        self._loaded: torch.nn.Module | None = None  # to sample from, likewise
+        self._state: dict[str, Any] | None = None  # to go on from, as long as there is no trainer
 
     @classmethod
     def begin(
@@ -63,23 +96,119 @@ class Run:
         configuration: Configuration,
         data: str | None = None,
         device: str = "cpu",
+        dataset: Dataset | None = None,
     ) -> Run:
-        """Start a run in a folder that holds none, or raise FileExistsError."""
+        """Start a run in a folder that holds none.
+
+        Parameters
+        ----------
+        path : path
+            Folder to make.
+        configuration : Configuration
+            Settings of the run.
+        data, device : str, optional
+            As in the class.
+        dataset : Dataset, optional
+            The data, if they have been read already.
+
+        Raises
+        ------
+        FileExistsError
+            If the folder holds a run.
+        """
         run = cls(RunFolder(path), configuration, data, device)
+        if dataset is not None:
+            run.dataset = dataset
+        _ = run.trainer  # what is wrong with the data or the settings shows before a file is made
         if run.leads:
             run.folder.create(configuration)
+            own = {"layout": run.dataset.layout.to_dict(), "data": fingerprint(run.dataset)}
+            run.folder.write_json(LAYOUT, own)
         return run
 
     @classmethod
-    def resume(cls, path: str | Path, data: str | None = None, device: str = "cpu") -> Run:
-        """Continue a run after its last saved epoch, or raise FileNotFoundError."""
+    def load(
+        cls,
+        path: str | Path,
+        data: str | None = None,
+        device: str = "cpu",
+        generator: str | None = None,
+    ) -> Run:
+        """Return a run as it was after its last saved epoch, to sample from it or to go on.
+
+        Parameters
+        ----------
+        path : path
+            Folder of the run. Its files are data, and never code.
+        data, device : str, optional
+            As in the class.
+        generator : str, optional
+            The package.module:factory of a run that was begun with one. It is imported only if it
+            is named here, too.
+
+        Raises
+        ------
+        FileNotFoundError
+            If the folder holds no run.
+        ValueError
+            If a file of the run is damaged, or its generator is code that is not named here.
+        """
         folder = RunFolder(path)
         run = cls(folder, folder.configuration(), data, device)
-        state = folder.load(tidy=run.leads)
-        if state:
-            run.trainer.restore(state)
-            run.saved = run.trainer.epoch
+        own = run.configuration.generator
+        if own not in (*GENERATORS, generator):
+            raise ValueError(
+                f"the generator of {path} is code, {own}: to run it, name it (--generator {own})"
+            )
+        run._state = folder.load()
+        if run._state:
+            run.saved = int(run._state["epoch"])
         return run
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        """Training and held-out points."""
+        dataset = dataset_of(self.configuration, self._data)
+        saved = self.folder.read_json(LAYOUT)
+        if saved and not is_alike(saved["data"], fingerprint(dataset)):
+            raise ValueError(
+                f"{self.configuration.data} has changed since {self.folder.path} was begun: "
+                "begin another run"
+            )
+        return dataset
+
+    @cached_property
+    def layout(self) -> Layout:
+        """What the coordinates of points mean."""
+        saved = self.folder.read_json(LAYOUT)
+        return Layout.from_dict(saved["layout"]) if saved else self.dataset.layout
+
+    @cached_property
+    def trainer(self) -> Trainer:
+        """What trains the generator, after the last saved epoch."""
+        trainer = Trainer.configured(self.configuration, self.dataset, self._device)
+        if self._state:
+            trainer.restore(self._state)
+            self._state = None
+        return trainer
+
+    @property
+    def epoch(self) -> int:
+        """The number of epochs done."""
+        return self.trainer.epoch if "trainer" in self.__dict__ else self.saved
+
+    def save(self, metrics: dict[str, Any] | None = None) -> None:
+        """Save the state of the trainer in the folder, after which `load` can go on from it.
+
+        `train` does so after every epoch.
+
+        Parameters
+        ----------
+        metrics : dict, optional
+            Numbers of the epoch, for metrics.jsonl.
+        """
+        self.folder.save(self.trainer.state(), metrics or {"epoch": self.trainer.epoch})
+        self.saved = self.trainer.epoch
 
     @interruptible
     def train(self, watch: Watch) -> None:
@@ -87,6 +216,8 @@ class Run:
 
         After an interrupt the folder holds the last complete epoch.
         """
+        if self.leads:
+            self.folder.tidy(self.epoch)
         every = max(1, self.configuration.epochs // PICTURES)
         for epoch in self.trainer.run():
             if self.leads:
@@ -94,8 +225,7 @@ class Run:
                 if epoch.epoch % every == 0:
                     self.draw(epoch.epoch)
                 checkpoint()
-                self.folder.save(self.trainer.state(), line)
-                self.saved = epoch.epoch
+                self.save(line)
                 watch(line)
 
     def quality(self) -> dict[str, Any] | None:
@@ -115,9 +245,60 @@ class Run:
         self.folder.write_json("quality.json", found)
         return found
 
-    def sample(self, count: int, seed: int = 0) -> torch.Tensor:
-        """Generate points from a seed, on the CPU."""
-        return self.trainer.sample(count, seed).cpu()
+    def sample(self, count: int, seed: int = 0, given: str | None = None) -> torch.Tensor:
+        """Generate points, on the CPU. The data are not needed.
+
+        Parameters
+        ----------
+        count : int
+            Number of points.
+        seed : int
+            Seed of the noise, and of the labels.
+        given : str, optional
+            The label of all points, for runs with a condition; by default labels are as frequent
+            as in the data.
+
+        Returns
+        -------
+        (count, d) tensor
+            Points in the coordinates of `layout`, with those of the labels at the end.
+
+        Raises
+        ------
+        ValueError
+            If there is no such label, or no epoch has been saved.
+        """
+        layout, told = self.layout, None
+        if given is not None:
+            told = layout.told(np.full(count, layout.place_of(given)))
+        elif layout.given:
+            told = layout.told(layout.draw_places(count, seed))
+        labels = None if told is None else torch.from_numpy(told.astype(np.float32))
+        noise = Noise(self.configuration.noise, self.configuration.signs, layout.given)
+        return generate(self._generator(), noise, count, seed, labels).cpu()
+
+    def rows(self, count: int, seed: int = 0, given: str | None = None) -> Any:
+        """Generate rows like those of the data, as `sample` does.
+
+        Returns
+        -------
+        frame or array
+            A pandas frame with the columns of the data, or an array if they have no names. Images
+            have the values of the data, in the order height, width, channels.
+        """
+        return self.layout.decode(self.sample(count, seed, given).double().numpy())
+
+    def _generator(self) -> torch.nn.Module:
+        """Return the generator that samples are drawn from."""
+        if "trainer" in self.__dict__:
+            return self.trainer.averaged
+        if self._loaded is None:
+            if self._state is None:
+                raise ValueError(f"{self.folder.path} has no finished epoch: train it first")
+            generator = configured_generator(self.configuration, self.layout)
+            generator.load_state_dict(self._state.get("averaged", self._state["generator"]))
+            self._loaded = generator.to(self._device)
+        return self._loaded
 
     def draw(self, epoch: int) -> None:
         """Draw a picture of generated samples into the folder."""

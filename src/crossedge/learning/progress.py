@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console
@@ -13,8 +14,13 @@ from crossedge.learning.learn import Run
 MAX_LINES = 100  # printed in a run where there is no terminal to show a bar
 
 
-def train_with_bar(run: Run, title: str = "") -> None:
-    """Train to the last epoch, with a progress bar or, without a terminal, printed lines."""
+def train_with_bar(
+    run: Run, title: str = "", also: Callable[[dict[str, Any]], None] | None = None
+) -> None:
+    """Train to the last epoch, with a progress bar or, without a terminal, printed lines.
+
+    `also` is called with the metrics of each epoch.
+    """
     console = Console(stderr=True)  # keeps the bar out of piped results
     columns = (
         TextColumn(title or run.configuration.data),
@@ -40,5 +46,7 @@ def train_with_bar(run: Run, title: str = "") -> None:
             bar.update(task, completed=line["epoch"], description=text)
             if run.leads and not console.is_terminal and line["epoch"] % every == 0:
                 print(f"epoch {line['epoch']} of {epochs}  {text}", flush=True)
+            if also is not None:
+                also(line)
 
         run.train(watch)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -35,7 +36,8 @@ def measure_quality(dataset: Dataset, generated: torch.Tensor) -> dict[str, Any]
     real, fake = _some(dataset.held_out), generated[:MAX_POINTS].double()
     test = two_sample(real, fake, n_resamples=999, rng=0)
     lead = test.strongest
-    classifier = classifier_of(dataset) if dataset.is_images else None
+    pixels = dataset.layout.dimension  # without labels that the generator is told
+    classifier = _classifier(dataset, pixels) if dataset.is_images else None
     found: dict[str, Any] = {
         "pvalue": test.pvalue,
         "carried_by": f"{lead.weights.name}, {lead.statistic}" if lead else None,
@@ -49,6 +51,24 @@ def measure_quality(dataset: Dataset, generated: torch.Tensor) -> dict[str, Any]
             found[name] = torch.bincount(classes, minlength=10).tolist()
     same = _measures(real, _some(dataset.train), classifier)
     return {**found, "training_data": same}
+
+
+def _classifier(dataset: Dataset, pixels: int) -> nn.Sequential:
+    """Return the classifier of images, which looks at nothing but their pixels."""
+    bare = replace(dataset, train=dataset.train[:, :pixels], known_layout=None)
+    layers = list(classifier_of(bare).children())
+    return nn.Sequential(_Pixels(pixels), *layers)
+
+
+class _Pixels(nn.Module):
+    """The first columns of points."""
+
+    def __init__(self, pixels: int) -> None:
+        super().__init__()
+        self.pixels = pixels
+
+    def forward(self, points: torch.Tensor) -> torch.Tensor:
+        return points[:, : self.pixels]
 
 
 def _some(points: torch.Tensor) -> torch.Tensor:

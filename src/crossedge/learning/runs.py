@@ -2,7 +2,8 @@
 
 config.json      the full configuration
 metrics.jsonl    one line for each epoch
-checkpoint.pt    the state after the last epoch: tensors and numbers, no code
+checkpoint.npz   the state after the last epoch: arrays and numbers, no code and no pickles
+layout.json      what the coordinates of points mean: columns, labels, the size of images
 samples/         pictures of generated samples over time
 loss.png         the loss and the p-value by epoch
 quality.json     measures of the final samples on held-out data
@@ -17,6 +18,8 @@ from typing import Any
 
 from crossedge.learning.configuration import Configuration
 
+CHECKPOINT, LAYOUT = "checkpoint.npz", "layout.json"
+
 
 class RunFolder:
     """Reader and writer of the files of a run.
@@ -28,12 +31,23 @@ class RunFolder:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
 
+    def holds_a_run(self) -> bool:
+        """Return whether the folder holds a run that has finished an epoch."""
+        return (self.path / CHECKPOINT).exists()
+
     def check_vacant(self) -> None:
         """Raise FileExistsError if the folder holds a run that has finished an epoch."""
-        if (self.path / "checkpoint.pt").exists():
+        if self.holds_a_run():
             raise FileExistsError(
                 f"{self.path} holds a run: resume it (--resume), or give another folder"
             )
+
+    def check_finished(self) -> None:
+        """Raise FileNotFoundError unless the folder holds a run that has finished an epoch."""
+        if not (self.path / "config.json").is_file():
+            raise FileNotFoundError(f"{self.path} holds no run: it has no config.json")
+        if not self.holds_a_run():
+            raise FileNotFoundError(f"{self.path} has no finished epoch: train it first")
 
     def create(self, configuration: Configuration) -> None:
         """Make the folder and write the configuration, unless it holds a run."""
@@ -56,34 +70,33 @@ class RunFolder:
         The line of metrics is written first. It counts only once the checkpoint is in place: `load`
         drops lines of later epochs than the checkpoint's.
         """
-        import torch  # imported late: a missing run is reported without waiting for torch
+        # imported late: a missing run is reported without waiting for torch
+        from crossedge.learning.states import write_state
 
         with (self.path / "metrics.jsonl").open("ab") as file:
             file.write(json.dumps(metrics).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
-        temporary = self.path / "checkpoint.pt.new"
-        with temporary.open("wb") as file:
-            torch.save(state, file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, self.path / "checkpoint.pt")
+        write_state(self.path / CHECKPOINT, state)
 
-    def load(self, *, tidy: bool = True) -> dict[str, Any] | None:
-        """Return the last checkpoint, or None; if `tidy`, drop metrics of later epochs."""
-        import torch
+    def load(self) -> dict[str, Any] | None:
+        """Return the last checkpoint, or None."""
+        from crossedge.learning.states import read_state
 
-        path = self.path / "checkpoint.pt"
-        state: dict[str, Any] | None = None
-        if path.is_file():
-            state = torch.load(path, map_location="cpu", weights_only=True)
-        if not tidy:
-            return state
-        epochs = int(state["epoch"]) if state else 0
-        lines = self.metrics()[:epochs]
-        text = "".join(json.dumps(line) + "\n" for line in lines)
-        self._write("metrics.jsonl", text.encode())
-        return state
+        path = self.path / CHECKPOINT
+        return read_state(path) if path.is_file() else None
+
+    def tidy(self, epochs: int) -> None:
+        """Drop metrics of later epochs, which a killed run left."""
+        lines = self.metrics()
+        if len(lines) > epochs or self._is_cut(len(lines)):
+            text = "".join(json.dumps(line) + "\n" for line in lines[:epochs])
+            self._write("metrics.jsonl", text.encode())
+
+    def _is_cut(self, lines: int) -> bool:
+        """Return whether metrics.jsonl has more than so many lines."""
+        path = self.path / "metrics.jsonl"
+        return path.is_file() and len(path.read_bytes().splitlines()) > lines
 
     def metrics(self) -> list[dict[str, Any]]:
         """Return the metrics of all epochs, up to a line that was cut off."""

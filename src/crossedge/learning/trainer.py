@@ -6,6 +6,7 @@ import copy
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -14,10 +15,14 @@ from torch import nn
 
 from crossedge.learning.configuration import Configuration, Phase
 from crossedge.learning.datasets import Dataset
-from crossedge.learning.generators import initialise, own_randomness, paper_generator
+from crossedge.learning.generators import initialise, make_generator, own_randomness
+from crossedge.learning.layout import Layout
+from crossedge.learning.sampling import Noise, generate, seed_from
+from crossedge.learning.states import read_state, write_state
 from crossedge.losses import gather
 from crossedge.runtime.interrupts import checkpoint
 
+WARM_UP = 10  # steps over which the average of parameters becomes slow
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
@@ -45,7 +50,8 @@ class Trainer:
     Parameters
     ----------
     generator : torch.nn.Module
-        Function from (n, noise) standard normal numbers to (n, d) points.
+        Function from (n, noise) standard normal numbers to (n, d) points. With `signs` and `given`
+        it takes these as further columns after the noise.
     data : (n, d) tensor
         Training points, on the device of the generator.
     loss : callable, or a list of callables
@@ -62,11 +68,21 @@ class Trainer:
     seed : int
         Seed of the order of the data, of the noise, and of random layers such as dropout. Torch's
         global generators are restored after every epoch.
+    average : float
+        Decay of the average of the parameters over the steps, by which `sample` draws: at 0.998
+        about the last 500 steps count. At 0 it draws by the last parameters.
+    signs : int
+        Number of random signs, -1 or 1, beside the noise.
+    given : int
+        Number of the last columns of the data that the generator is told, such as labels. It makes
+        the others.
 
     Attributes
     ----------
     epoch : int
         Number of epochs done.
+    averaged : torch.nn.Module
+        The generator with averaged parameters; the generator itself without an average.
 
     Raises
     ------
@@ -102,7 +118,12 @@ class Trainer:
         phases: Sequence[Phase],
         noise: int,
         seed: int = 0,
+        average: float = 0.0,
+        signs: int = 0,
+        given: int = 0,
     ) -> None:
+        if not 0 <= average < 1:
+            raise ValueError(f"average={average} is no decay: give a number from 0 to below 1")
         if batch > len(data):
             raise ValueError(
                 f"batch={batch} is larger than the data: give at most {len(data)} points"
@@ -115,7 +136,7 @@ class Trainer:
         losses = [loss] * len(phases) if callable(loss) else list(loss)
         if len(losses) != len(phases):
             raise ValueError(f"{len(losses)} losses for {len(phases)} phases: give one for each")
-        self.batch, self.noise = batch, noise
+        self.batch, self.noise = batch, Noise(noise, signs, given)
         self.steps = [phase.step for phase in phases for _ in range(phase.epochs)]
         self.losses = [
             one for one, phase in zip(losses, phases, strict=True) for _ in range(phase.epochs)
@@ -124,32 +145,30 @@ class Trainer:
             raise ValueError(f"a step size is {min(self.steps)}: give positive numbers")
         self.optimizer = torch.optim.Adam(generator.parameters(), lr=self.steps[0])
         self.random = torch.Generator().manual_seed(seed)
-        self.epoch = 0
+        self.epoch, self.steps_done = 0, 0
         if _processes() > 1:  # all processes start with the parameters of the first
             with torch.no_grad():
                 for value in generator.state_dict().values():
                     dist.broadcast(value, 0)
+        self.decay = average
+        self.averaged = copy.deepcopy(generator) if average else generator
 
     @classmethod
     def configured(
         cls, configuration: Configuration, dataset: Dataset, device: str = "cpu"
     ) -> Trainer:
-        """Make a trainer of the paper's generator with the losses of a configuration.
+        """Make a trainer with the generator and the losses of a configuration.
 
         Parameters
         ----------
         configuration : Configuration
             Settings of the run.
         dataset : Dataset
-            Data to learn; values of generated images are bounded to (-1, 1).
+            Data to learn; its layout says what the generator makes.
         device : str
             Torch device that holds the generator and the data.
         """
-        with own_randomness(configuration.seed):
-            generator = paper_generator(
-                configuration.noise, dataset.dimension, bounded=dataset.is_images
-            )
-        initialise(generator, configuration.seed)
+        generator = configured_generator(configuration, dataset.layout)
         return cls(
             generator.to(device),
             dataset.train.to(device),
@@ -158,6 +177,9 @@ class Trainer:
             phases=configuration.phases,
             noise=configuration.noise,
             seed=configuration.seed,
+            average=configuration.average,
+            signs=configuration.signs,
+            given=dataset.layout.given,
         )
 
     def run(self) -> Iterator[Epoch]:
@@ -177,7 +199,7 @@ class Trainer:
         while self.epoch < len(self.steps):
             yield self._next_epoch()
 
-    def sample(self, count: int, seed: int = 0) -> torch.Tensor:
+    def sample(self, count: int, seed: int = 0, given: torch.Tensor | None = None) -> torch.Tensor:
         """Generate points in evaluation mode, without effect on later training.
 
         Parameters
@@ -186,21 +208,44 @@ class Trainer:
             Number of points.
         seed : int
             Seed of the noise and of random layers.
+        given : (count, given) tensor, optional
+            What the generator is told; by default that of rows of the data, drawn at random.
 
         Returns
         -------
         (count, d) tensor
-            Points on the device of the generator.
+            Points on the device of the generator, with what it was told in the last columns.
         """
-        source = torch.Generator().manual_seed(seed)
-        noise = torch.randn(count, self.noise, generator=source).to(self._device)
-        training = self.generator.training
-        self.generator.eval()
-        try:
-            with torch.no_grad(), own_randomness(_seed_from(source), self._device):
-                return torch.cat([self.generator(part) for part in torch.split(noise, 4096)])
-        finally:
-            self.generator.train(training)
+        if self.noise.given and given is None:
+            source = torch.Generator().manual_seed(seed)
+            rows = torch.randint(len(self.data), (count,), generator=source)
+            given = self._told(self.data[rows.to(self._device)])
+        return generate(self.averaged, self.noise, count, seed, given)
+
+    def save(self, path: str | Path) -> None:
+        """Save the state after this epoch, as an archive of arrays and JSON without any code.
+
+        Parameters
+        ----------
+        path : path
+            File to write, as checkpoint.npz. One that is there is replaced at once.
+        """
+        write_state(path, self.state())
+
+    def load(self, path: str | Path) -> None:
+        """Continue from a state that `save` wrote, of a trainer with the same settings.
+
+        Parameters
+        ----------
+        path : path
+            File to read.
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged, or is no state of a training run.
+        """
+        self.restore(read_state(path))
 
     def state(self) -> dict[str, Any]:
         """Return a copy of everything needed to continue after this epoch bit for bit.
@@ -214,6 +259,8 @@ class Trainer:
             "optimizer": self.optimizer.state_dict(),
             "random": self.random.get_state(),
         }
+        if self.decay:
+            now |= {"averaged": self.averaged.state_dict(), "steps": self.steps_done}
         return copy.deepcopy(now)
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -222,6 +269,9 @@ class Trainer:
         self.generator.load_state_dict(state["generator"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.random.set_state(state["random"])
+        if self.decay:
+            self.averaged.load_state_dict(state["averaged"])
+            self.steps_done = int(state["steps"])
 
     @property
     def _device(self) -> torch.device:
@@ -257,13 +307,16 @@ class Trainer:
         """
         ahead = torch.Generator()
         ahead.set_state(self.random.get_state())
-        return _seed_from(ahead) + rank()
+        return seed_from(ahead) + rank()
 
     def _step(self, real: torch.Tensor) -> float:
         """Take one step of Adam, and return the loss before it."""
-        noise = torch.randn(self.batch, self.noise, generator=self.random).to(real.device)
-        shares = noise.chunk(_processes())
+        inputs = self.noise.draw(self.batch, self.random).to(real.device)
+        told = self._told(real)
+        inputs = torch.cat([inputs, told.to(inputs.dtype)], 1) if self.noise.given else inputs
+        shares = inputs.chunk(_processes())
         fake = gather(self.generator(shares[rank()]))
+        fake = torch.cat([fake, told], 1) if self.noise.given else fake
         if not bool(torch.isfinite(fake.detach()).all()):
             raise NotFiniteError("generated points are not finite")
         value = self.losses[self.epoch](real, fake)
@@ -279,11 +332,34 @@ class Trainer:
         if not all(bool(torch.isfinite(gradient.sum())) for gradient in gradients):
             raise NotFiniteError("the gradient is not finite")
         self.optimizer.step()  # after all checks: a failed step changes no parameter
+        self.steps_done += 1
+        if self.decay:
+            self._average()
         return float(value.detach())
 
+    def _told(self, points: torch.Tensor) -> torch.Tensor:
+        """Return what the generator is told of points: their last columns."""
+        return points[:, points.shape[1] - self.noise.given :]
 
-def _seed_from(source: torch.Generator) -> int:
-    return int(torch.randint(2**62, (), generator=source))
+    def _average(self) -> None:
+        """Move the averaged parameters towards those of the generator; at first by more."""
+        decay = min(self.decay, self.steps_done / (self.steps_done + WARM_UP))
+        now = self.generator.state_dict()
+        with torch.no_grad():
+            for name, value in self.averaged.state_dict().items():
+                if value.is_floating_point():
+                    value.lerp_(now[name].to(value.dtype), 1 - decay)
+                else:
+                    value.copy_(now[name])
+
+
+def configured_generator(configuration: Configuration, layout: Layout) -> nn.Module:
+    """Return the generator of a configuration with its first parameters."""
+    inputs = configuration.noise + configuration.signs + layout.given
+    with own_randomness(configuration.seed):
+        generator = make_generator(configuration.generator, inputs, layout)
+    initialise(generator, configuration.seed)
+    return generator
 
 
 def _processes() -> int:
