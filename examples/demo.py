@@ -16,11 +16,14 @@ import matplotlib
 matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
+import torch
 
 import crossedge as ce
 from crossedge.learning import RECIPES, Trainer, load
 
 SHOWN = (0, 2, 10)  # epochs, before the last
+
+torch.set_num_threads(1)  # small networks gain nothing by more
 
 parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
 parser.add_argument("--seed", type=int, default=0, help="of the training run (default: 0)")

@@ -58,6 +58,7 @@ RECIPES = {
         "moons",
         temperature=(0.05, 0.2, 1.0),
         standardize=False,
+        batch=512,
         phases=(Phase(80, 1e-3), Phase(30, 3e-4), Phase(20, 1e-4)),
         average=AVERAGE,
         signs=1,
