@@ -248,7 +248,7 @@ class TestRandomness:
         before = torch.get_rng_state()
         list(trainer.run())
         trainer.sample(10)
-        Trainer.configured(RECIPES["moons"], Dataset("toy", torch.zeros(256, 2), images))
+        Trainer.configured(RECIPES["moons"], Dataset("toy", torch.zeros(512, 2), images))
         classifier_of(dataset)  # trained
         classifier_of(dataset)  # kept
         assert torch.equal(torch.get_rng_state(), before)
