@@ -12,8 +12,8 @@ of N once it is large, and like N while a kernel test is weak; the subsamples ch
 Two errors make the interval. The subsamples are few: L(evidence, growth) is their likelihood. And
 the pilot is one of many: its evidence is off by a normal error, whose standard deviation s is about
 1.5 as long as the evidence is below 2.5. In larger pilots the error of the effect falls like the
-root of n, relatively, while the evidence e is c n^growth. So s is 1.5 (e / 2.5)^(1 - 1 / (2 growth))
-there. The interval has the N of all (evidence + error, growth) with
+root of n, relatively, while the evidence e grows like n^growth, so that s is
+1.5 (e / 2.5)^(1 - 1 / (2 growth)). The interval has the N of all (evidence + error, growth) with
 
     2 log(max L / L(evidence, growth)) + (error / s)^2 <= 1.96^2.
 """
