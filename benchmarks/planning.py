@@ -1,7 +1,8 @@
 """Plans from pilots, compared with the truth: the table of docs/planning.md.
 
 For each family the true number of rows for 80% power is found by simulation, and pilots of several
-sizes are planned by. The factor of the interval was chosen on two of the first three families.
+sizes are planned by. The factor of the interval was chosen on two of the families; "shift by 0.8, 2
+columns" is not among them.
 
 python benchmarks/planning.py [sizes of the pilots, as multiples of what is needed]
 """
@@ -21,9 +22,9 @@ WEIGHTS = ce.EnergyKernel()  # a fast test with much power
 POWER, LEVEL = 0.8, 0.05
 FAMILIES = {
     "shift by 0.5, 2 columns": lambda rng, n: shifted(rng, n, 2, 0.5),
+    "shift by 0.8, 2 columns": lambda rng, n: shifted(rng, n, 2, 0.8),
     "shift by 0.8, 10 columns": lambda rng, n: shifted(rng, n, 10, 0.8),
     "scale by 1.4, 3 columns": lambda rng, n: scaled(rng, n, 3, 1.4),
-    "shift by 0.8, 2 columns": lambda rng, n: shifted(rng, n, 2, 0.8),
 }
 
 
@@ -44,13 +45,15 @@ def power_at(draw, n, rng, count=SIMULATED):
 
 def truth(draw, rng):
     """Return the size of each sample that has the power, by a line through probits."""
-    size = 20
-    while power_at(draw, size, rng, 50) < POWER:
+    size = 20.0
+    while power_at(draw, round(size), rng, 50) < POWER:
         size *= 2
-    sizes = np.rint(np.geomspace(0.5, 1.4, 5) * size).astype(int)
-    powers = np.clip([power_at(draw, int(each), rng) for each in sizes], 0.01, 0.99)
-    line = linregress(np.sqrt(sizes), ndtri(powers))
-    return float(((ndtri(POWER) - line.intercept) / line.slope) ** 2), line
+    for width, count in ((2.0, 100), (1.3, SIMULATED)):  # roughly, then near to it
+        sizes = np.rint(np.geomspace(1 / width, width, 5) * size).astype(int)
+        powers = np.clip([power_at(draw, int(each), rng, count) for each in sizes], 0.01, 0.99)
+        line = linregress(np.sqrt(sizes), ndtri(powers))
+        size = float(((ndtri(POWER) - line.intercept) / line.slope) ** 2)
+    return size, line
 
 
 def main():

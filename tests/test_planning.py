@@ -128,6 +128,18 @@ def test_the_interval_has_the_error_of_the_subsamples():
     assert width[0] > 0.2 > 4 * width[1] / 3
 
 
+@pytest.mark.parametrize("growth", [0.5, 1.0])
+def test_the_error_of_a_large_pilot_falls_like_the_root_of_its_size(growth):
+    """Whatever the growth: a pilot of 100 times the rows has a tenth of the error."""
+    width = []
+    for n in (4_000, 400_000):
+        curve = [(m, float(ndtr(2.5 * (m / 100) ** growth - ndtri(0.95)))) for m in (50, 100, 200)]
+        fit = fitted(curve, n, 0.05, 10**7)
+        low, high = _planned(fit, curve, (n // 2, n // 2), 0.999, 0.05).interval
+        width.append(np.log(high / low))
+    assert width[1] == pytest.approx(width[0] / 10, rel=0.4)
+
+
 def test_subsamples_that_all_differ_give_an_upper_bound_only():
     curve = [(10, 1.0)]
     plan = _planned(fitted(curve, 4000, 0.05, 100), curve, (2000, 2000), 0.8, 0.05)

@@ -116,6 +116,13 @@ def test_missing_values_are_named_once(findings):
     assert "None →" not in text
 
 
+def test_only_one_bound_on_a_classifier_is_a_fact(findings):
+    least, most = findings.effect.classifier_error
+    assert (
+        f"errs for at most {most:.0%} of the rows, and for at least {least:.0%} if neighbours see"
+    ) in text_of(findings)
+
+
 def test_counts_of_nothing_read_well(findings):
     witness, points = findings.witness, findings.witness.points
     assert "lie where old is over-represented" in text_of(findings)
