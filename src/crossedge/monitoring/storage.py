@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from crossedge.monitoring.monitor import Monitor
 
 FORMAT = "crossedge monitor 1"
+PLAIN = ("kind", "whole", "is_category", "unit", "decimal")  # of a column
 
 
 def save(monitor: Monitor, path: Path) -> None:
@@ -39,7 +40,8 @@ def save(monitor: Monitor, path: Path) -> None:
         arrays["points"] = rows.points
     for place, (name, raw) in enumerate(rows.table.items()):
         arrays[f"values_{place}"], arrays[f"missing_{place}"] = raw.values, raw.missing
-        table.append({"name": name, "kind": raw.kind, "whole": raw.whole, "texts": raw.texts})
+        plain = {key: getattr(raw, key) for key in PLAIN}
+        table.append({"name": name, "texts": raw.texts, **plain})
     about = {
         "format": FORMAT,
         "rule": asdict(monitor.rule),
@@ -101,11 +103,10 @@ def _restored(cls: type[Monitor], about: dict[str, Any], arrays: dict[str, Any])
     monitor.columns = tuple(_column(each) for each in about["columns"])
     table = {
         each["name"]: Raw(
-            each["kind"],
-            arrays[f"values_{place}"],
-            arrays[f"missing_{place}"],
-            each["whole"],
-            tuple(each["texts"]),
+            values=arrays[f"values_{place}"],
+            missing=arrays[f"missing_{place}"],
+            texts=tuple(each["texts"]),
+            **{key: each[key] for key in PLAIN if key in each},  # older files lack some
         )
         for place, each in enumerate(about["table"])
     }
