@@ -52,6 +52,7 @@ def save(monitor: Monitor, path: Path) -> None:
         "memory": monitor.memory,
         "key": monitor._key,
         "first": monitor._first,
+        "fingerprint": monitor._fingerprint,
         "reader": asdict(monitor._reader),
         "columns": [asdict(column) for column in monitor.columns],
         "table": table,
@@ -88,6 +89,23 @@ def load(cls: type[Monitor], path: Path) -> Monitor:
         raise ValueError(f"{path} is damaged, or no monitor that was saved") from None
 
 
+def check_origin(monitor: Monitor, other: Monitor, where: str) -> None:
+    """Raise ValueError unless two monitors begin with the same reference."""
+    if monitor._fingerprint and monitor._fingerprint != other._fingerprint:
+        raise ValueError(
+            f"{where} was made from another reference, or with other --columns or --drop: give "
+            "those, or a new --state"
+        )
+
+
+def check_seed(monitor: Monitor, other: Monitor, where: str) -> None:
+    """Raise ValueError unless two monitors have the same source of randomness."""
+    if monitor._key != other._key:
+        raise ValueError(
+            f"{where} was made with another --seed: leave it out, or give a new --state"
+        )
+
+
 def _restored(cls: type[Monitor], about: dict[str, Any], arrays: dict[str, Any]) -> Monitor:
     monitor = cls.__new__(cls)
     monitor.rule = Rule(**about["rule"])
@@ -96,6 +114,7 @@ def _restored(cls: type[Monitor], about: dict[str, Any], arrays: dict[str, Any])
     monitor.scale, monitor.memory = about["scale"], int(about["memory"])
     monitor.max_points = int(about["max_points"])
     monitor._key, monitor._first = int(about["key"]), int(about["first"])
+    monitor._fingerprint = about.get("fingerprint", "")  # older files have none
     reader = about["reader"]
     names = reader["names"]
     left_out = tuple(_column(each) for each in reader["left_out"])
