@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from crossedge.data.columns import Column, printable
+from crossedge.data.columns import Column, printable, share_compared
 from crossedge.statistics import STATISTICS
 from crossedge.summaries import SummaryWithNull, plain_values
 from crossedge.weights import Weights
 
 SHOWN_NAMES = 5  # of columns that were left out
+LEAST_GAP = 1e-9  # relative: values on labellings that are closer are equal
 LOG_LEAST = -700.0  # below this log p, the p-value is close to the smallest float: print log p too
 
 
@@ -154,14 +155,29 @@ class TwoSampleResult(SummaryWithNull):
     @property
     def verdict(self) -> str:
         """The answer in one line of words."""
+        compared = share_compared(self.columns)
+        note = f"; {compared}" if compared else ""
         grades = [(1e-3, "very strong"), (1e-2, "strong"), (5e-2, "some")]
         found = [word for level, word in grades if self.pvalue <= level]
         if found:
-            return f"{found[0]} evidence that the samples differ (p = {self.pvalue:.4g})"
+            return f"{found[0]} evidence that the samples differ (p = {self.pvalue:.4g}){note}"
         return (
             f"no evidence that the samples differ (p = {self.pvalue:.4g}), "
-            "which is no proof that they are equal"
+            f"which is no proof that they are equal{note}"
         )
+
+    @property
+    def least_pvalue(self) -> float:
+        """The smallest p-value that these labellings could give; 0 if a law was used."""
+        values = self.null_distribution
+        if values is None:
+            return 0.0
+        if not self.exact:
+            return 1 / (self.n_resamples + 1)
+        small = self.statistic_name in STATISTICS and STATISTICS[self.statistic_name].small_rejects
+        extreme = -values if small else values
+        tolerance = LEAST_GAP * (1 + float(np.abs(values).max()))
+        return float((extreme >= extreme.max() - tolerance).mean())
 
     @property
     def strongest(self) -> Member | None:

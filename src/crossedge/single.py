@@ -17,7 +17,7 @@ from crossedge.result import TwoSampleResult
 from crossedge.runtime.types import Bools
 from crossedge.statistics import Linear, Statistic
 from crossedge.statistics.laws import NullMoments, sample_moments
-from crossedge.weights import EdgeList, PairWeights, Weights
+from crossedge.weights import EdgeList, PairWeights, StreamedWeights, Weights
 
 
 def single_test(
@@ -92,6 +92,8 @@ def pairs_test(
 
 def _standard_error(pairs: PairWeights, in_x: Bools) -> float:
     """Return the standard error of the cross-edge count where weights are estimates."""
+    if isinstance(pairs, StreamedWeights):
+        return pairs.error_between(in_x)
     error = getattr(pairs, "error", None)
     if error is None or not isinstance(pairs, EdgeList):
         return 0.0

@@ -401,6 +401,42 @@ class TestTables:
         assert self.run(capsys, "test x.csv y.csv --fail-below 0.01")[0] == 1
         assert self.run(capsys, "test x.csv none.csv --fail-below 0.01")[0] == 2
 
+    def test_a_gate_that_cannot_fire(self, capsys, tmp_path):
+        for flags, drawn, needed in (
+            ("--fail-below 0.0001", "9,999", 10000),
+            ("--fail-below 0.01 --resamples 99", "99", 100),
+            ("--fail-below 0.01 --resamples 50", "50", 100),
+        ):
+            code, out, err = self.run(capsys, f"test x.csv none.csv {flags}")  # before the files
+            assert (code, out) == (2, "")
+            assert f"can never fire: {drawn} labellings give no p-value below" in err
+            assert f"Give --resamples {needed} or more" in err
+        write_samples(tmp_path, shift=5.0)
+        assert self.run(capsys, "test x.csv y.csv --fail-below 0.01 --resamples 100")[0] == 1
+        flags = "--weights tree --null normal --fail-below 1e-9"
+        assert self.run(capsys, f"test x.csv y.csv {flags}")[0] in (0, 1)
+
+    def test_few_labellings(self, capsys, tmp_path):
+        for name, values in (("few.csv", (1, 2, 3)), ("more.csv", (11, 12, 13))):
+            (tmp_path / name).write_text("\n".join(["a", *map(str, values)]) + "\n")
+        _, out, err = self.run(capsys, "test few.csv more.csv --weights tree")
+        assert "p = 0.1" in out  # the smallest that there is
+        assert "there are 20 labellings, so p cannot be below 0.1" in err
+        code, _, err = self.run(capsys, "test few.csv more.csv --weights tree --fail-below 0.1")
+        assert code == 2
+        assert "--fail-below 0.1 can never fire: there are 20 labellings" in err
+        assert self.run(capsys, "test few.csv more.csv --weights tree --fail-below 0.2")[0] == 1
+
+    def test_a_gate_says_that_it_did_not_see_all_columns(self, capsys, tmp_path):
+        rng = np.random.default_rng(0)
+        for name, first in (("p.csv", 0), ("q.csv", 40)):
+            rows = [f"{first + i},{value:.3f}" for i, value in enumerate(rng.normal(size=40))]
+            (tmp_path / name).write_text("\n".join(["nr,v", *rows]) + "\n")
+        code, out, err = self.run(capsys, "test p.csv q.csv --fail-below 0.001")
+        assert code == 0
+        assert "; 1 of 2 columns compared\n" in out
+        assert "--fail-below saw not all of the data: 1 of 2 columns compared" in err
+
     def test_standard_input(self, tmp_path):
         content = (tmp_path / "x.csv").read_bytes()
         command = [*COMMAND, "test", "-", "y.csv", "--weights", "tree"]

@@ -2,6 +2,7 @@
 
 import datetime
 import decimal
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from scipy.stats import binom, kstest
 
 import crossedge as ce
 from crossedge.data.cautions import look_out
-from crossedge.data.columns import show_columns
+from crossedge.data.columns import share_compared, show_columns
 from crossedge.data.encoding import identifiers
 from crossedge.data.samples import pool
 
@@ -279,11 +280,14 @@ class TestLeftOut:
             rng.permutation(5000)[:700],  # thinned row numbers
             rng.permutation(10**5)[:3000],
             [*rng.permutation(1000)[:200], *rng.permutation(range(3000, 4000))[:200]],
-            rng.integers(10**6, 10**8, 400),  # customer numbers
-            rng.integers(10**9, 2**31, 400),
         ):
             assert not self.kept(rows)
             assert self.kept([float(row) for row in rows])  # floats are measurements
+        for rows in (rng.integers(10**6, 10**8, 400), rng.integers(10**9, 2**31, 400)):
+            for name in ("customer", "Account No", "orderNumber"):
+                assert not self.kept(rows, name)
+                assert self.kept([float(row) for row in rows], name)
+            assert self.kept(rows, "salary")
         # both tables are samples of the same numbered rows
         assert not self.kept(rng.permutation(900)[:500], more=rng.permutation(900)[:400])
 
@@ -337,10 +341,32 @@ class TestLeftOut:
             inner = rng.permutation(np.arange(1, span - 1))[: n - 2]
             assert self.kept(rng.permutation([0, span - 1, *inner])) == kept
         even = np.linspace(10**6, 9 * 10**6, 300).astype(int)
-        assert not self.kept(rng.permutation(even))
-        assert self.kept(rng.permutation(even[:-1]))
-        assert self.kept(rng.permutation(even // 10))
-        assert self.kept(rng.permutation([*even[:-1], even[0]]))
+        assert not self.kept(rng.permutation(even), "number")
+        assert self.kept(rng.permutation(even[:-1]), "number")
+        assert self.kept(rng.permutation(even // 10), "number")
+        assert self.kept(rng.permutation([*even[:-1], even[0]]), "number")
+
+    def test_money_in_whole_numbers_is_compared(self):
+        rng = np.random.default_rng(0)
+        x, y = (
+            pd.DataFrame({"salary": rng.integers(low, low + 10**6, 200), "v": rng.integers(9, 200)})
+            for low in (10**6, 2 * 10**6)
+        )
+        assert ce.two_sample(x, y, rng=0).pvalue < 0.001
+
+    def test_the_verdict_counts_columns_that_were_left_out(self):
+        rng = np.random.default_rng(0)
+        table = {"a": rng.normal(size=30), "b": ["same"] * 30}  # constant: it tells nothing
+        found = pooled(table, table)
+        assert share_compared(found.made) == ""
+        with pytest.warns(UserWarning, match="left out"):
+            result = ce.two_sample(
+                pd.DataFrame(table | {"id": range(30)}),
+                pd.DataFrame({"a": rng.normal(size=30), "b": "same", "id": range(30, 60)}),
+                rng=0,
+            )
+        assert result.verdict.endswith("no proof that they are equal; 1 of 2 columns compared")
+        assert replace(result, pvalue=0.001).verdict.endswith("; 1 of 2 columns compared")
 
     def test_leaving_out_depends_on_the_pooled_sample_only(self):
         rng = np.random.default_rng(0)

@@ -177,6 +177,67 @@ def test_hostile_names_and_cells_stay_text(tmp_path):
     assert page.count("</style>") == 1
 
 
+def test_the_headline_says_what_tells_something(findings):
+    sentence = "nearest neighbour is of its own sample in"
+    effect = findings.effect
+    assert sentence in text_of(findings, effect=replace(effect, same_neighbour=0.6))
+    chance = effect.same_neighbour_by_chance
+    for same in (chance + 1e-4, chance, chance - 0.1):
+        assert sentence not in text_of(findings, effect=replace(effect, same_neighbour=same))
+
+
+def test_the_headline_names_a_column_that_carries_the_change_alone(findings):
+    first, *rest = findings.witness.columns
+    rest = [replace(column, significant=False) for column in rest]
+
+    def said(column, *others):
+        witness = replace(findings.witness, columns=(column, *others))
+        return "One column carries the change" in text_of(findings, witness=witness)
+
+    alone = replace(first, significant=True, pvalue_without=0.3)
+    assert said(alone, *rest)
+    text = text_of(findings, witness=replace(findings.witness, columns=(alone, *rest)))
+    assert f"carries the change: {first.name}, {first.description.replace('->', '→')}." in text
+    assert "Most of all" not in text
+    assert not said(replace(alone, pvalue_without=0.01), *rest)
+    assert not said(replace(alone, pvalue_without=float("nan")))
+    assert not said(alone, replace(rest[0], significant=True), *rest[1:])
+
+
+def test_parts_say_of_which_view_they_are_and_come_by_evidence(findings):
+    page = text_of(findings).partition("Parts of the adaptive test")[2]
+    ordered = sorted(findings.test.members, key=lambda member: -member.evidence)
+    assert any(member.view for member in ordered)
+    place = 0
+    for member in ordered:
+        line = f"{member.name}{member.statistic}{member.evidence:.3g}{member.pvalue:.3g}"
+        found = page.replace(" ", "").find(line.replace(" ", ""), place)
+        assert found >= place, line
+        place = found + 1
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium here")
+def test_words_of_the_last_table_are_whole(tmp_path):
+    rng = np.random.default_rng(0)
+    x, y = (
+        pd.DataFrame({"amount": rng.normal(5, 1, 60), "plan": rng.choice(["free", "pro"], 60)})
+        for _ in range(2)
+    )
+    x.loc[::5, "amount"] = np.nan
+    written(tmp_path / "page.html", x, y)
+    with Browser() as browser:
+        for width in (1200, 720):
+            browser.open(tmp_path / "page.html", width)
+            tall = browser.run(
+                "Math.max(...[...document.querySelectorAll('.treatments tr > :not(.change)')]"
+                ".map(cell => cell.querySelector('bdi') || cell)"
+                ".map(cell => { const r = document.createRange(); r.selectNodeContents(cell);"
+                " return r.getClientRects().length; }))"
+            )
+            assert tall == 1, width  # a word in one line
+
+
 def test_page_is_whole_and_says_what_was_found(differing):
     *_, found, page = differing
     seen = Reader(page)

@@ -264,3 +264,20 @@ def test_left_out_bound_of_candidates_with_tiny_probabilities():
     complete[found.i, found.j] = complete[found.j, found.i] = 0.0
     outside = complete.sum() / 2 / (k * n)
     assert 1e-4 < outside <= found.left_out
+
+
+def test_projections_of_all_pairs_tell_their_error():
+    """Over samples, the difference from the exact statistic is as large as it is said to be."""
+    rng = np.random.default_rng(0)
+    ratios, errors = [], []
+    for _ in range(40):
+        x, y = rng.normal(size=(2, 25, 2))
+        given = {"null": "normal"}
+        exact = ce.two_sample(x, y, ce.SpanningTree(1.0), **given)
+        found = ce.two_sample(x, y, ce.SpanningTree(1.0, accuracy=0.3), **given)
+        assert exact.standard_error == 0
+        assert f"statistic ± {found.standard_error:.2g}" in repr(found)
+        ratios.append((found.statistic - exact.statistic) / found.standard_error)
+        errors.append(found.standard_error)
+    assert 0.6 < np.sqrt(np.mean(np.square(ratios))) < 1.6
+    assert np.median(errors) < 0.1 * exact.statistic

@@ -89,8 +89,18 @@ def _above(least: float) -> Any:
     help="Scale of numbers.  [default: robust if the columns have names, else none]",
 )
 @click.option("--distance", type=float, default=2.0, metavar="P", help="The l_p distance.")
-@click.option("--max-points", type=COUNT, default=2000, help="Rows in the test of one file.")
-@click.option("--seed", type=SEED, default=0, help="Of all random choices.")
+@click.option("--max-points", type=COUNT, help="Rows in the test of one file.  [default: 2000]")
+@click.option("--seed", type=SEED, help="Of all random choices.  [default: 0]")
+@click.option(
+    "--reset",
+    is_flag=True,
+    help="Begin anew after an alarm, and forget the files since the change.  [default: no]",
+)
+@click.option(
+    "--adopt",
+    is_flag=True,
+    help="With --reset: keep these files as the reference instead.  [default: no]",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for each file.")
 def command(**options: Any) -> Task:
     """Watch a folder of tables: do its files still come from the distribution of REFERENCE?
@@ -99,18 +109,28 @@ def command(**options: Any) -> Task:
     everything before it. The rate of false alarms holds however many files there are. All formats
     of `crossedge test` are read. Leave out columns that count time or rows (--drop).
     """
-    given = SimpleNamespace(**options)
+    given = SimpleNamespace(**options, decimal="")
     return Task(lambda _: _run(given), in_thread=False)
 
 
 def _run(options: SimpleNamespace) -> Answer:
     if options.false_alarm_rate is not None and options.run_length is not None:
         raise ValueError("--false-alarm-rate and --run-length are both given: leave one out")
+    if options.reset and (options.state is None or not options.state.exists()):
+        raise ValueError("--reset is for a monitor that was kept: give its --state")
+    if options.adopt and not options.reset:
+        raise ValueError("--adopt goes with --reset: give both, or leave it out")
+    if options.state is not None and not options.state.parent.is_dir():
+        raise ValueError(f"--state {options.state}: {options.state.parent} is no folder, make it")
+    if options.state is not None and options.state.is_dir():
+        raise ValueError(f"--state {options.state} is a folder: name a file, such as monitor.npz")
     if not options.folder.is_dir():
         raise ValueError(f"{options.folder} is no folder: give one with a table for each batch")
     from crossedge.data.columns import printable
 
     monitor = _monitor(options)
+    if options.reset:
+        _reset(monitor, options)
     told: set[str] = set()
     once = options.watch is None
     while True:
@@ -126,7 +146,7 @@ def _run(options: SimpleNamespace) -> Answer:
                 continue
             if options.state is not None:
                 monitor.save(options.state)
-            click.echo(state.to_json() if options.as_json else printable(_line(state)))
+            click.echo(state.to_json() if options.as_json else printable(_line(state, options)))
             if state.alarm and not once:
                 break
         if once or monitor.alarm:
@@ -141,34 +161,57 @@ def _monitor(options: SimpleNamespace) -> Monitor:
     """Return the monitor as it was kept, or a new one."""
     from crossedge.monitoring import Monitor
 
-    if options.state is not None and options.state.exists():
-        monitor = Monitor.load(options.state)
-        rule = monitor.rule
-        changed = (
-            (options.false_alarm_rate not in (None, rule.false_alarm_rate), "--false-alarm-rate"),
-            (options.run_length not in (None, rule.run_length), "--run-length"),
-            (options.scale not in (None, monitor.scale), "--scale"),
-            (options.distance != monitor.distance, "--distance"),
-        )
-        for differs, name in changed:
-            if differs:
-                raise ValueError(
-                    f"{options.state} was made with another {name}: leave it out, or give a new "
-                    "--state"
-                )
-        return monitor
-    made: Monitor = _quietly(
-        lambda: Monitor(
-            _table(options.reference, options, None),
-            false_alarm_rate=options.false_alarm_rate,
-            run_length=options.run_length,
-            distance=options.distance,
-            scale=options.scale,
-            max_points=options.max_points,
-            rng=options.seed,
-        )
+    table = _table(options.reference, options, None)
+    options.decimal = table.decimal if table.decimal in (",", ".") else ""
+    seed = options.seed or 0
+    if options.state is None or not options.state.exists():
+        made: Monitor = _quietly(lambda: _made(table, options, seed, options.scale))
+        return made
+    monitor = Monitor.load(options.state)
+    rule = monitor.rule
+    changed = (
+        (options.false_alarm_rate not in (None, rule.false_alarm_rate), "--false-alarm-rate"),
+        (options.run_length not in (None, rule.run_length), "--run-length"),
+        (options.scale not in (None, monitor.scale), "--scale"),
+        (options.distance != monitor.distance, "--distance"),
+        (options.max_points not in (None, monitor.max_points), "--max-points"),
     )
-    return made
+    for differs, name in changed:
+        if differs:
+            raise ValueError(
+                f"{options.state} was made with another {name}: leave it out, or give a new --state"
+            )
+    from crossedge.monitoring.storage import check_origin, check_seed
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # which the first call has told
+        again = _made(table, options, seed, monitor.scale)
+    check_origin(monitor, again, str(options.state))
+    if options.seed is not None:
+        check_seed(monitor, again, str(options.state))
+    return monitor
+
+
+def _made(table: Table, options: SimpleNamespace, seed: int, scale: str | None) -> Monitor:
+    from crossedge.monitoring import Monitor
+
+    return Monitor(
+        table,
+        false_alarm_rate=options.false_alarm_rate,
+        run_length=options.run_length,
+        distance=options.distance,
+        scale=scale,
+        max_points=2000 if options.max_points is None else options.max_points,
+        rng=seed,
+    )
+
+
+def _reset(monitor: Monitor, options: SimpleNamespace) -> None:
+    """Begin anew after an alarm, and keep that."""
+    if not monitor.alarm:
+        raise ValueError(f"--reset: {options.state} has no alarm: leave it out")
+    monitor.reset(adopt=options.adopt)
+    monitor.save(options.state)
 
 
 def _new_files(options: SimpleNamespace, monitor: Monitor) -> list[Path]:
@@ -199,7 +242,7 @@ def _table(path: Path, options: SimpleNamespace, monitor: Monitor | None) -> Tab
     from crossedge.data.selection import Pair, choose_columns
     from crossedge.data.tables import read_table
 
-    table = read_table(path, options.header)
+    table = read_table(path, options.header, options.decimal)
     chosen = choose_columns(Pair(table, table), options.columns, options.drop).x
     if monitor is not None and not chosen.named:
         return replace(chosen, names=monitor.names or chosen.names)
@@ -219,8 +262,11 @@ def _quietly(work: Any) -> Any:
     return found
 
 
-def _line(state: MonitorState) -> str:
+def _line(state: MonitorState, options: SimpleNamespace) -> str:
+    hint = ""
+    if state.alarm and options.state is not None:
+        hint = "; the alarm stands until --reset (with --adopt if the new state is accepted)"
     return (
         f"{state.name}: {state.size:,} rows, p-value {state.pvalue:.3g}, "
-        f"evidence {state.evidence:.3g} of {state.threshold:g}: {state.words}"
+        f"evidence {state.evidence:.3g} of {state.threshold:g}: {state.words}{hint}"
     )

@@ -22,6 +22,7 @@ from crossedge.cli.arguments import (
     Task,
     WithHelp,
 )
+from crossedge.cli.gates import check_gate, left_out_of_gate, look_at_labellings
 from crossedge.cli.several import compare_several
 from crossedge.cli.tables import check, read_groups, two_tables
 from crossedge.cli.wording import in_flags
@@ -201,8 +202,10 @@ def _run(options: SimpleNamespace, arguments: tuple[str, ...]) -> Answer:
         except (ValueError, TypeError) as error:
             raise type(error)(in_flags(str(error), options.weights, weights)) from None
     lines = [str(each.message) for each in caught if each.category is UserWarning]
-    found = found._replace(cautions=(*found.cautions, *lines))
+    lines += look_at_labellings(found.test, options.fail_below)
     is_below = options.fail_below is not None and found.test.pvalue < options.fail_below
+    lines += () if is_below else left_out_of_gate(found.test.columns, options.fail_below)
+    found = found._replace(cautions=(*found.cautions, *lines))
     most, effect = options.fail_above_effect, found.effect
     for name in ("fail_above_effect", "tolerance"):
         if getattr(options, name) is not None and effect is None:
@@ -304,6 +307,7 @@ def _check_options(options: SimpleNamespace) -> None:
                 )
         if options.columns:
             options.columns = (*options.columns, *columns)
+    check_gate(options)
     check(options)
     taken = {Path(path).resolve(): "is read" for path in (options.x, options.y) if path is not None}
     for name in ("report", "plot"):

@@ -10,6 +10,7 @@ SCALES = ("none", "std", "robust", "rank")
 SHOWN_NAMES = 3  # in a message
 LONGEST_NAME = 41  # characters of a name in a summary
 LEFT_OUT = "left out: "
+SAYS_NOTHING = ("constant", "no values")  # why a column is left out that could not tell anything
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,17 @@ def left_out_lines(columns: Sequence[Column]) -> Iterable[str]:
         shown = ", ".join(map(repr, names[:SHOWN_NAMES])) + more
         one = len(names) == 1
         yield f"column{'' if one else 's'} {shown} {'is' if one else 'are'} left out: {reason}"
+
+
+def share_compared(columns: Sequence[Column]) -> str:
+    """Return how many columns are compared, in words; "" if all are that might tell something."""
+    telling = [
+        column
+        for column in columns
+        if column.outputs or not column.treatment.removeprefix(LEFT_OUT).startswith(SAYS_NOTHING)
+    ]
+    compared = sum(bool(column.outputs) for column in telling)
+    return "" if compared == len(telling) else f"{compared} of {len(telling)} columns compared"
 
 
 def shown(text: str) -> str:

@@ -7,15 +7,14 @@ sqrt(2), and two different categories are sqrt(2) apart.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from crossedge.data.amounts import check_numbers
 from crossedge.data.columns import LEFT_OUT, SHOWN_NAMES, Column, brief, shown
 from crossedge.data.identifiers import identifier_of
 from crossedge.data.raw import Raw
-from crossedge.data.spelling import as_number
 from crossedge.runtime.types import Floats
 
 QUARTILES_OF_A_NORMAL = 1.3489795003921634  # interquartile range over standard deviation
@@ -23,7 +22,6 @@ APART = math.sqrt(2)  # root mean square difference of two numbers of spread 1
 MOST_CATEGORIES = 50  # more distinct texts than these must be a small share of the rows
 MOST_SHARE = 0.05  # of the rows, for distinct texts beyond MOST_CATEGORIES
 MOST_COORDINATES = 1000  # one column makes at most this many
-FEW_NUMBERS = 20  # a text column with more distinct numbers is a number column with faults
 
 
 class Made(NamedTuple):
@@ -36,8 +34,8 @@ def coordinates_of(raw: Raw, name: str, scale: str, wanted: bool) -> Made:
     missing = int(raw.missing.sum())
     if raw.kind == "empty":
         return Made(Column(name, "empty", f"{LEFT_OUT}no values", (), missing), [])
-    if raw.kind == "text":
-        _check_numbers(sorted(raw.texts), name)
+    if raw.kind == "text" and not raw.is_category:
+        check_numbers(sorted(raw.texts), name)
     if not wanted and (identifier := identifier_of(raw, name)):
         return Made(identifier, [])
     if raw.kind == "text" or (raw.kind == "boolean" and missing):
@@ -91,17 +89,6 @@ def _categories(raw: Raw, name: str) -> Made:
     return Made(made, [(codes == place).astype(np.float64) for place in range(len(outputs))])
 
 
-def _check_numbers(levels: Sequence[str], name: str) -> None:
-    """Raise ValueError if text is numbers for the most part, as after a slip of the pen."""
-    odd = [level for level in levels if as_number(level) is None]
-    numbers = len(levels) - len(odd)
-    if numbers > FEW_NUMBERS and numbers > len(odd) > 0:
-        raise ValueError(
-            f"column {name!r} holds numbers but also {shown(odd[0])}: mend such cells, leave them "
-            "empty if the values are missing, or drop the column"
-        )
-
-
 def _numbers(raw: Raw, name: str, scale: str) -> Made:
     """Return scaled numbers, and an indicator if some are missing, which get the median."""
     present, missing = ~raw.missing, int(raw.missing.sum())
@@ -148,8 +135,8 @@ def _numbers(raw: Raw, name: str, scale: str) -> Made:
         outputs.append(f"{name} missing")
     if raw_units:
         coordinates = [np.ldexp(coordinate, exponent) for coordinate in coordinates]
-    if raw.kind == "date":
-        done = f"in days, {done}"
+    if raw.kind == "date" or raw.unit:
+        done = f"in {raw.unit or 'days'}, {done}"
     return Made(Column(name, raw.kind, done, tuple(outputs), missing), coordinates)
 
 

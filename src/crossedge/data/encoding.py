@@ -7,10 +7,12 @@ that p-values by labellings stay valid.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from crossedge.data.amounts import Hint, decimal_of
 from crossedge.data.columns import SHOWN_NAMES, Column, left_out_lines
 from crossedge.data.coordinates import Made, coordinates_of
 from crossedge.data.identifiers import identifier_of
@@ -37,12 +39,14 @@ def encode(
     scale: str,
     asked: Collection[str] = (),
     called: tuple[str, str] = ("x", "y"),
+    decimals: tuple[str, str] = ("", ""),
 ) -> Encoded:
     """Turn two tables into points, column by column.
 
     A table gives a column for a name: x[name]. Both have all the names. Columns that are asked for
-    are not left out as identifiers.
+    are not left out as identifiers. `decimals` has the decimal signs that are known of files.
     """
+    hints = hint_of(x, names, decimals[0]), hint_of(y, names, decimals[1])
     pooled = (
         (
             str(name),
@@ -50,6 +54,8 @@ def encode(
                 read_column(x[name], str(name), called[0]),
                 read_column(y[name], str(name), called[1]),
                 str(name),
+                called,
+                hints,
             ),
         )
         for name in names
@@ -88,16 +94,24 @@ def encode_pooled(
     return Encoded(points, described, tuple(left_out_lines(described)), tuple(raws))
 
 
+def hint_of(table: Any, names: Sequence[Any], known: str = "") -> Hint:
+    """Return a function that finds the decimal sign of a table, once, where it is asked for."""
+    if known in (",", "."):
+        return lambda: known
+    return cache(lambda: decimal_of(read_column(table[name], str(name), "x") for name in names))
+
+
 def identifiers(x: Any, y: Any, names: Sequence[Any], asked: Collection[str] = ()) -> list[Column]:
     """Return the columns that number or name the rows and say nothing else, unless asked for."""
     if len(names) == 1:
         return []
     found = []
+    hints = hint_of(x, names), hint_of(y, names)
     for name in names:
         shown = str(name)
         if shown not in asked:
             own = read_column(x[name], shown, "x"), read_column(y[name], shown, "y")
-            found.append(identifier_of(join(*own, shown), shown))
+            found.append(identifier_of(join(*own, shown, hints=hints), shown))
     return [each for each in found if each is not None]
 
 

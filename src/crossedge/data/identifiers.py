@@ -8,8 +8,10 @@ measurements, and all of them look at the pooled sample only:
   n (n - 1) / 2R repeated pairs on average, and the fewest if they are spread evenly. So if seven
   are expected and none is there, the numbers were given out, one to each row. Both samples may
   have been numbered alike: then no number occurs three times, where seven would by chance.
-- Long and even: all different, of seven digits or more, and spread evenly over their range, as
-  account numbers are and incomes are not. In a wide range there are no repeats to look for.
+- Long and even, with a word such as customer or number in the name: all different, of seven digits
+  or more, and spread evenly over their range, as account numbers are and incomes are not. In a wide
+  range there are no repeats to look for. Without such a word these may be amounts of money: two
+  samples that hold 1 to 2 and 2 to 3 millions are even, too, once they are pooled.
 - A name such as customer_id above whole numbers, or texts of one form, that hardly ever repeat.
 """
 
@@ -31,6 +33,11 @@ EVEN_DISTANCE = 1.36  # of Kolmogorov and Smirnov times sqrt(n): 95% of even spr
 LONG_NUMBER = 1_000_000  # the least number of seven digits
 HARDLY_REPEAT = 0.95  # the least share of distinct values among all
 NAMES = {"id", "uid", "uuid", "guid", "key", "nr"}  # words in the name of an identifier
+NUMBERING = {  # words in the names of numbers that were given out, if they are long and even
+    *("account", "card", "case", "client", "code", "contract", "customer", "index", "invoice"),
+    *("konto", "kunde", "member", "no", "num", "number", "nummer", "order", "patient", "phone"),
+    *("policy", "ref", "reference", "serial", "subject", "ticket", "transaction", "user"),
+}
 WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 NO_IDENTIFIER = re.compile(r"[^\w.#{}-]")  # blanks are of free text, slashes and colons of dates
 ALPHANUMERIC, DIGITS = re.compile(r"[^\W_]"), re.compile(r"[0-9]+")
@@ -78,8 +85,10 @@ def _is_number_of_rows(values: Ints, name: str) -> bool:
     most = int(counts.max())
     if (most == 1 and pairs >= EXPECTED_REPEATS) or (most <= 2 and triples >= EXPECTED_REPEATS):
         return True
-    if _is_name_of_identifier(name) and _hardly_repeat(counts):
+    if _has_word(name, NAMES) and _hardly_repeat(counts):
         return True
+    if not _has_word(name, NUMBERING):
+        return False
     is_long = max(abs(float(distinct[0])), abs(float(distinct[-1]))) >= LONG_NUMBER
     return n >= EVEN_ROWS and most == 1 and is_long and _is_even(distinct.astype(np.float64))
 
@@ -97,8 +106,8 @@ def _hardly_repeat(counts: Ints) -> bool:
     return bool(counts.max() <= 2 or len(counts) >= HARDLY_REPEAT * counts.sum())
 
 
-def _is_name_of_identifier(name: str) -> bool:
-    return any(word.lower() in NAMES for word in WORDS.findall(name))
+def _has_word(name: str, words: set[str]) -> bool:
+    return any(word.lower() in words for word in WORDS.findall(name))
 
 
 def _of_one_form(texts: tuple[str, ...]) -> bool:

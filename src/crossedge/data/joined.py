@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
+from crossedge.data.amounts import Hint, no_hint, read_amounts
 from crossedge.data.raw import Raw, of_texts, spelt
 from crossedge.data.spelling import as_number, read_dates
 from crossedge.runtime.types import Ints
 
 
-def join(x: Raw, y: Raw, name: str) -> Raw:
-    """Return the pooled column, of the kind that serves both samples."""
+def join(
+    x: Raw,
+    y: Raw,
+    name: str,
+    called: tuple[str, str] = ("x", "y"),
+    hints: tuple[Hint, Hint] = (no_hint, no_hint),
+) -> Raw:
+    """Return the pooled column, of the kind that serves both samples.
+
+    `hints` give the decimal signs of both tables, for text that leaves its own one open.
+    """
+    x, y = read_amounts(x, y, name, called, hints)
     missing = np.concatenate([x.missing, y.missing])
     kinds = {x.kind, y.kind} - {"empty"}
     if not kinds:
@@ -34,7 +45,8 @@ def join(x: Raw, y: Raw, name: str) -> Raw:
     values = np.concatenate(
         [np.zeros(len(r.missing)) if r.kind == "empty" else r.values for r in (x, y)]
     )
-    return Raw(kind, values.astype(plain), missing, whole)
+    unit, decimal = x.unit or y.unit, x.decimal or y.decimal
+    return Raw(kind, values.astype(plain), missing, whole, unit=unit, decimal=decimal)
 
 
 def _join_texts(x: Raw, y: Raw, mixed: bool) -> Raw:
@@ -57,6 +69,7 @@ def _join_texts(x: Raw, y: Raw, mixed: bool) -> Raw:
         texts += own
     missing = np.concatenate([x.missing, y.missing])
     joined = of_texts(np.where(missing, -1, np.concatenate(codes)), missing, texts)
+    joined = joined._replace(is_category=x.is_category or y.is_category)
     found = [as_number(text) for text in joined.texts] if mixed else [None]
     known = [number for number in found if number is not None]
     if len(known) == len(found):

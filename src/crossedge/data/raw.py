@@ -27,6 +27,9 @@ class Raw(NamedTuple):
     missing: Bools
     whole: bool = False  # whether the numbers have a type of integers
     texts: tuple[str, ...] = ()  # the distinct texts, without blanks at their ends
+    is_category: bool = False  # whether the type of a column says so, also of texts like numbers
+    unit: str = ""  # that all numbers had in text, such as kg or $
+    decimal: str = ""  # the decimal sign that they told, as in `decimal_signs`
 
     def rows(self, kept: Ints) -> Raw:
         """Return some rows of the column."""
@@ -70,7 +73,8 @@ def _raw_pandas(column: Any, where: str) -> Raw:
     except TypeError:
         raise TypeError(_NESTED.format(where)) from None
     if column.dtype.name == "category":  # somebody says so, also of numbers
-        return of_texts(codes, missing, [spelt(value) for value in distinct])
+        made = of_texts(codes, missing, [spelt(value) for value in distinct])
+        return made._replace(is_category=True)
     return _of_objects(codes, list(distinct), where)
 
 
@@ -88,7 +92,8 @@ def _raw_polars(column: Any, where: str) -> Raw:
         return Raw("boolean", column.fill_null(False).to_numpy(), missing)
     if kind in ("Date", "Datetime", "Duration"):
         return Raw("date", _days(column.to_numpy()), missing)
-    return _of_objects(*_factorized(column.to_list(), where), where)
+    made = _of_objects(*_factorized(column.to_list(), where), where)
+    return made._replace(is_category=kind in ("Categorical", "Enum"))
 
 
 _NESTED = "{} holds lists or dictionaries: give one value for each cell, or drop the column"

@@ -109,7 +109,10 @@ def _pool_tables(x: Any, y: Any, scale: str | None) -> Samples:
     for name, size in ((x_name, n_x), (y_name, n_y)):
         if not size:
             raise ValueError(f"{name} has no rows: each sample needs at least one point")
-    encoded = encode(x_table, y_table, names, scale, asked_for(x, y), called=(x_name, y_name))
+    decimals = getattr(x, "decimal", ""), getattr(y, "decimal", "")
+    encoded = encode(
+        x_table, y_table, names, scale, asked_for(x, y), (x_name, y_name), decimals=decimals
+    )
     in_x = np.arange(n_x + n_y) < n_x
     outputs = tuple(output for column in encoded.columns for output in column.outputs)
     cautions = encoded.cautions

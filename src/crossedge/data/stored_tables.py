@@ -146,7 +146,9 @@ def read_parquet(content: bytes, name: str) -> Any:
         size += batch.nbytes
         if size > most_bytes():
             check_size_of_cells(size, 1, name)
-    return to_pandas(_together(batches, file.schema_arrow, wanted))
+    frame = to_pandas(_together(batches, file.schema_arrow, wanted))
+    # kept once, they look like categories: as objects they are text again, still kept once
+    return frame.astype({each: object for each in wanted if each in texts})
 
 
 def _together(batches: list[Any], schema: Any, wanted: list[str]) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from crossedge.data.amounts import MISSING
 from crossedge.data.decimal_signs import BOTH, OPEN, sign_of, with_point, without_blanks
 from crossedge.data.files import line_of
 from crossedge.data.headers import HEADER_LOOKAHEAD, INTEGER, Head, is_number, names_of
@@ -20,8 +21,6 @@ from crossedge.runtime.interrupts import checkpoint
 
 HEAD_BYTES = 1 << 18  # of a text, from which its separator and names are found
 BLOCK_BYTES = 1 << 23  # of a text that is read at once; no row may be longer
-# texts that stand for a missing value
-MISSING = ["", " ", "#N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"]
 
 
 def read_text(text: bytes, name: str, header: bool | None, decimal: str = "") -> Table:
@@ -58,7 +57,7 @@ def read_text(text: bytes, name: str, header: bool | None, decimal: str = "") ->
             ),
             arrow.ParseOptions(delimiter=separator, newlines_in_values=b'"' in text),
             arrow.ConvertOptions(
-                strings_can_be_null=True, null_values=MISSING, decimal_point=decimal
+                strings_can_be_null=True, null_values=[*MISSING], decimal_point=decimal
             ),
         )
     except pa.ArrowInvalid as error:

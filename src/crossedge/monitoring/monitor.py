@@ -154,6 +154,7 @@ class Monitor(Shown):
         self._rows, self._reader = read_reference(reference, self.scale)
         if len(self._rows) < 2:
             raise ValueError("reference has 1 row: give at least 2")
+        self._fingerprint = self._rows.fingerprint()
         self._batch_of: Ints = np.zeros(len(self._rows), np.int64)
         self._key = int(random_key(rng))
         self.history: tuple[MonitorState, ...] = ()

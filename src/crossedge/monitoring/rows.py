@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from crossedge.data.cautions import look_out
 from crossedge.data.columns import Column
@@ -27,6 +29,19 @@ class Rows:
         if self.points is not None:
             return len(self.points)
         return len(next(iter(self.table.values())).missing)
+
+    def fingerprint(self) -> str:
+        """Return a text that tells these rows from others."""
+        found = sha256()
+        columns: dict[str, npt.NDArray[Any]] = {"": self.points} if self.points is not None else {}
+        for name, raw in self.table.items():
+            found.update(repr((name, raw.kind, raw.texts)).encode())
+            columns[name] = np.where(raw.missing, 0, raw.values)
+            columns[f"{name} missing"] = raw.missing
+        for values in columns.values():
+            found.update(repr(values.shape).encode())
+            found.update(np.ascontiguousarray(values).tobytes())
+        return found.hexdigest()
 
     def take(self, rows: Ints) -> Rows:
         """Return some of the rows."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from crossedge.monitoring.monitor import Monitor
 
 FORMAT = "crossedge monitor 1"
+PLAIN = ("kind", "whole", "is_category", "unit", "decimal")  # of a column
 
 
 def save(monitor: Monitor, path: Path) -> None:
@@ -39,7 +40,8 @@ def save(monitor: Monitor, path: Path) -> None:
         arrays["points"] = rows.points
     for place, (name, raw) in enumerate(rows.table.items()):
         arrays[f"values_{place}"], arrays[f"missing_{place}"] = raw.values, raw.missing
-        table.append({"name": name, "kind": raw.kind, "whole": raw.whole, "texts": raw.texts})
+        plain = {key: getattr(raw, key) for key in PLAIN}
+        table.append({"name": name, "texts": raw.texts, **plain})
     about = {
         "format": FORMAT,
         "rule": asdict(monitor.rule),
@@ -50,6 +52,7 @@ def save(monitor: Monitor, path: Path) -> None:
         "memory": monitor.memory,
         "key": monitor._key,
         "first": monitor._first,
+        "fingerprint": monitor._fingerprint,
         "reader": asdict(monitor._reader),
         "columns": [asdict(column) for column in monitor.columns],
         "table": table,
@@ -86,6 +89,23 @@ def load(cls: type[Monitor], path: Path) -> Monitor:
         raise ValueError(f"{path} is damaged, or no monitor that was saved") from None
 
 
+def check_origin(monitor: Monitor, other: Monitor, where: str) -> None:
+    """Raise ValueError unless two monitors begin with the same reference."""
+    if monitor._fingerprint and monitor._fingerprint != other._fingerprint:
+        raise ValueError(
+            f"{where} was made from another reference, or with other --columns or --drop: give "
+            "those, or a new --state"
+        )
+
+
+def check_seed(monitor: Monitor, other: Monitor, where: str) -> None:
+    """Raise ValueError unless two monitors have the same source of randomness."""
+    if monitor._key != other._key:
+        raise ValueError(
+            f"{where} was made with another --seed: leave it out, or give a new --state"
+        )
+
+
 def _restored(cls: type[Monitor], about: dict[str, Any], arrays: dict[str, Any]) -> Monitor:
     monitor = cls.__new__(cls)
     monitor.rule = Rule(**about["rule"])
@@ -94,6 +114,7 @@ def _restored(cls: type[Monitor], about: dict[str, Any], arrays: dict[str, Any])
     monitor.scale, monitor.memory = about["scale"], int(about["memory"])
     monitor.max_points = int(about["max_points"])
     monitor._key, monitor._first = int(about["key"]), int(about["first"])
+    monitor._fingerprint = about.get("fingerprint", "")  # older files have none
     reader = about["reader"]
     names = reader["names"]
     left_out = tuple(_column(each) for each in reader["left_out"])
@@ -101,11 +122,10 @@ def _restored(cls: type[Monitor], about: dict[str, Any], arrays: dict[str, Any])
     monitor.columns = tuple(_column(each) for each in about["columns"])
     table = {
         each["name"]: Raw(
-            each["kind"],
-            arrays[f"values_{place}"],
-            arrays[f"missing_{place}"],
-            each["whole"],
-            tuple(each["texts"]),
+            values=arrays[f"values_{place}"],
+            missing=arrays[f"missing_{place}"],
+            texts=tuple(each["texts"]),
+            **{key: each[key] for key in PLAIN if key in each},  # older files lack some
         )
         for place, each in enumerate(about["table"])
     }

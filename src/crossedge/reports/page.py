@@ -132,6 +132,9 @@ def _effect(effect: EffectSize | None) -> dict[str, Any] | None:
         "confidence": f"{effect.confidence:.0%}",
         "same": f"{effect.same_neighbour:.0%}",
         "chance": f"{effect.same_neighbour_by_chance:.0%}",
+        # if the two read alike, the sentence says nothing
+        "neighbours_tell": round(effect.same_neighbour, 2)
+        > round(effect.same_neighbour_by_chance, 2),
         "least": f"{least:.0%}",
         "most": f"{most:.0%}",
         "tolerance": tolerance,
@@ -180,9 +183,18 @@ def _where(witness: Witness, points: Samples, names: tuple[str, str]) -> dict[st
         "sampled": len(chosen) < witness.n_given,
         "regions": [_region(region) for region in witness.regions],
         "leads": [(_short(c.name), _arrow(c.description)) for c in found[:KEY_COLUMNS]],
+        "carrier": _carrier(witness),
         "more": len(found) - KEY_COLUMNS,
         "significant": len(found),
     }
+
+
+def _carrier(witness: Witness) -> tuple[str, str] | None:
+    """Return the only column that differs and without which nothing does, and how it does."""
+    found = [column for column in witness.columns if column.significant]
+    if len(found) != 1 or not found[0].pvalue_without > witness.level:
+        return None
+    return _short(found[0].name), _arrow(found[0].description)
 
 
 def _region(region: Region) -> dict[str, Any]:
@@ -288,10 +300,13 @@ def _settings(found: Findings, seed: int) -> list[tuple[str, str]]:
     return rows
 
 
-def _parts(result: TwoSampleResult) -> list[tuple[str, str, str]]:
+def _parts(result: TwoSampleResult) -> list[tuple[str, str, str, str]]:
     """Return the parts of an adaptive test, the strongest first."""
     ordered = sorted(result.members, key=lambda member: -member.evidence)
-    return [(each.weights.name, each.statistic, f"{each.pvalue:.3g}") for each in ordered]
+    return [
+        (each.name, each.statistic, f"{each.evidence:.3g}", f"{each.pvalue:.3g}")
+        for each in ordered
+    ]
 
 
 def _arrow(text: str) -> str:

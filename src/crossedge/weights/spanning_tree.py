@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 
@@ -28,6 +28,7 @@ from crossedge.weights.streamed import StreamedWeights
 MOST_EXACT_POINTS = 3000  # with `neighbours`; beyond, elimination takes more than a few seconds
 USUAL_ACCURACY = 0.05  # of random projections for more points
 MOST_TEMPERATURES = 30.0  # of the longest tree edge, for trees of all pairs by projections
+ESTIMATES = 8  # independent ones, by an eighth of the projections each, which tell their error
 GUIDING_NEIGHBOURS = 8  # of each point, in the graph that guides the solver for all pairs
 
 
@@ -146,7 +147,7 @@ class SpanningTree(GraphWeights):
         # points and temperature of the order of 1, so that squares stay in range
         points = np.ldexp(distances.points, -500)
         temperature = math.ldexp(given, distances.exponent - 500)
-        probes = -(-int(2 / self.accuracy**2) // 8) * 8
+        probes = -(-int(2 / self.accuracy**2) // ESTIMATES) * ESTIMATES
         Z = np.empty((len(points), probes))
         Z[order] = streamed_tree_potentials(points[order], temperature, near.i, near.j, probes)
 
@@ -155,7 +156,13 @@ class SpanningTree(GraphWeights):
             W *= cdist(Z[first:last], Z, "sqeuclidean")
             return W
 
-        return StreamedWeights(distances.n, rows).with_total(distances.n - 1, 5 * self.accuracy)
+        def estimates(first: int, last: int) -> Iterator[Floats]:
+            kernel: Floats = np.exp(cdist(points[first:last], points) / -temperature)
+            for own in np.split(Z, ESTIMATES, axis=1):  # the signs of probes are independent
+                yield kernel * cdist(own[first:last], own, "sqeuclidean")
+
+        found = StreamedWeights(distances.n, rows, estimates)
+        return found.with_total(distances.n - 1, 5 * self.accuracy)
 
     def candidates(self, distances: Distances) -> Candidates:
         from crossedge.weights.nearest_neighbours import NearestNeighbours

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -11,7 +11,7 @@ import numpy as np
 
 from crossedge.runtime.headroom import check_room
 from crossedge.runtime.threads import in_threads
-from crossedge.runtime.types import Floats
+from crossedge.runtime.types import Bools, Floats
 
 BLOCK_ROWS = 128  # rows of W at a time, in each thread
 
@@ -29,6 +29,8 @@ class StreamedWeights:
 
     n: int
     rows: Callable[[int, int], Floats]  # first, last -> (last - first, n) rows of W
+    # if W is an estimate: first, last -> independent estimates of multiples of these rows
+    estimates: Callable[[int, int], Iterator[Floats]] | None = None
 
     @cached_property
     def row_sums(self) -> RowSums:
@@ -53,10 +55,33 @@ class StreamedWeights:
                 "give a higher temperature, or neighbours"
             )
         rows = self.rows
-        found = StreamedWeights(self.n, lambda first, last: factor * rows(first, last))
+        found = StreamedWeights(
+            self.n, lambda first, last: factor * rows(first, last), self.estimates
+        )
         known = RowSums(factor * self.row_sums.degree, factor**2 * self.row_sums.squares)
         found.__dict__["row_sums"] = known  # no second pass
         return found
+
+    def error_between(self, in_x: Bools) -> float:
+        """Return the standard error of the weight between two samples; 0 if W is exact.
+
+        Each of B independent estimates gives the share of the weight that lies between the samples,
+        and the standard error of their mean is their standard deviation over sqrt(B).
+        """
+        estimates = self.estimates
+        if estimates is None:
+            return 0.0
+        sign = np.where(in_x, 1.0, -1.0)
+
+        def of_block(first: int) -> Floats:
+            last = min(first + BLOCK_ROWS, self.n)
+            return np.array(
+                [[W.sum(), sign[first:last] @ (W @ sign)] for W in estimates(first, last)]
+            )
+
+        sums: Floats = sum(in_threads(of_block, range(0, self.n, BLOCK_ROWS)))  # type: ignore[assignment]
+        between = self.total * (1 - sums[:, 1] / sums[:, 0]) / 2
+        return float(between.std(ddof=1) / np.sqrt(len(between)))
 
     def inside(self, labels: Floats) -> Floats:
         """Return R_x of each of (n, labellings) labels, which are 1 for points in x and else 0."""
