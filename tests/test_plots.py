@@ -82,3 +82,15 @@ def test_an_alarm_shows_the_columns_that_changed():
     assert [bar.get_width() for bar in ax.patches] == [c.change for c in state.columns[::-1]]
     assert ax.patches[-1].get_facecolor() != ax.patches[0].get_facecolor()
     plt.close("all")
+
+
+def test_no_picture_covers_another(samples):
+    plt.close("all")
+    first = ce.two_sample(*samples, ce.SpanningTree(), n_resamples=99, rng=0).plot()
+    second = ce.effect_size(*samples).plot()
+    third = plot_graph(*samples, ce.SpanningTree())
+    assert len({first.figure, second.figure, third.figure}) == 3
+    lines = len(first.lines)
+    assert ce.effect_size(*samples).plot(first) is first  # unless somebody says so
+    assert len(first.lines) > lines
+    plt.close("all")

@@ -144,11 +144,12 @@ def adaptive_test(
         weights=tuple(dict.fromkeys(part.weights for part in parts)),
         statistic_name="adaptive",
         null=Permutation.name,
-        law=labellings_in_words(len(null.values), null.exact, null.stopped),
+        law=labellings_in_words(len(null.values), null.exact, null.stopped, null.level),
         n_resamples=len(null.values),
         exact=labellings.exact,
         members=members,
         design=None if samples.design is None else samples.design.words,
+        level=null.level,
     )
 
 

@@ -108,6 +108,9 @@ class TwoSampleResult(SummaryWithNull):
         `.outputs` (the coordinates that it became, none if it was left out) and `.missing`.
     design : str or None
         Which labels were exchanged, in words, if `blocks` were given. None if all were.
+    level : float or None
+        With early_stopping at a level, that level: the p-value is an upper bound then, hardly ever
+        below the level, which only answers whether it is. None otherwise.
 
     See Also
     --------
@@ -136,6 +139,7 @@ class TwoSampleResult(SummaryWithNull):
     standard_error: float = 0.0
     columns: tuple[Column, ...] = ()
     design: str | None = None
+    level: float | None = None
 
     @property
     def method(self) -> str:
@@ -158,19 +162,23 @@ class TwoSampleResult(SummaryWithNull):
         compared = share_compared(self.columns)
         note = f"; {compared}" if compared else ""
         grades = [(1e-3, "very strong"), (1e-2, "strong"), (5e-2, "some")]
+        p = f"p = {self.pvalue:.4g}"
+        if self.level is not None:
+            grades = [(self.level, "")]
+            p = f"p at most {self.pvalue:.4g}; stopped at level {self.level:g}"
         found = [word for level, word in grades if self.pvalue <= level]
         if found:
-            return f"{found[0]} evidence that the samples differ (p = {self.pvalue:.4g}){note}"
+            return f"{found[0]} evidence that the samples differ ({p}){note}".lstrip()
         return (
-            f"no evidence that the samples differ (p = {self.pvalue:.4g}), "
+            f"no evidence that the samples differ ({p}), "
             f"which is no proof that they are equal{note}"
         )
 
     @property
     def least_pvalue(self) -> float:
-        """The smallest p-value that these labellings could give; 0 if a law was used."""
+        """The smallest p-value that all labellings could give; 0 if a law or a bet answered."""
         values = self.null_distribution
-        if values is None:
+        if values is None or self.level is not None:
             return 0.0
         if not self.exact:
             return 1 / (self.n_resamples + 1)
@@ -223,7 +231,7 @@ class TwoSampleResult(SummaryWithNull):
         Parameters
         ----------
         ax : Axes, optional
-            Where to draw; by default the current axes of matplotlib.
+            Where to draw; by default in a new figure.
 
         Returns
         -------
@@ -251,13 +259,14 @@ class TwoSampleResult(SummaryWithNull):
     def _facts(self) -> list[tuple[str, str]]:
         lead = self.strongest
         equal = f"if the distributions are equal: {self.null_mean:.6g} ± {self.null_std:.4g}"
+        bound = "" if self.level is None else f"an answer at level {self.level:g}: at most "
         log_p = f"  (log {self.log_pvalue:.4g})" if self.log_pvalue < LOG_LEAST else ""
         return [
             ("samples", f"{self.n_x:,} and {self.n_y:,} points"),
             *([("blocks", self.design)] if self.design else []),
             ("statistic", f"{self.statistic:.6g}  ({equal})"),
             ("z-score", f"{self.zscore:.3g}"),
-            ("p-value", f"{self.pvalue:.4g}{log_p}"),
+            ("p-value", f"{bound}{self.pvalue:.4g}{log_p}"),
             *([("carried by", f"{lead.name}, {lead.statistic}")] if lead else []),
             *self._approximations(),
             *self._columns_in_words(),

@@ -87,6 +87,7 @@ def pairs_test(
         left_out=getattr(problem.weights, "left_out", 0.0),
         standard_error=_standard_error(pairs, samples.in_x) if statistic.name == "cross" else 0.0,
         design=None if samples.design is None else samples.design.words,
+        level=answer.level,
     )
 
 

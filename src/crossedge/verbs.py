@@ -11,6 +11,7 @@ import numpy as np
 
 from crossedge.adaptive import adaptive_test
 from crossedge.clusters import cluster_test, is_elsewhere
+from crossedge.data.cautions import DEPENDENT
 from crossedge.data.columns import check_scale
 from crossedge.data.designs import Blocks, check_blocks, design_of, taken_out
 from crossedge.data.distances import Distance, Distances, no_distances, pooled_distances
@@ -224,7 +225,7 @@ def two_sample(
             samples, distances = no_distances(y)
         else:
             samples, distances = pooled_distances(own_x, own_y, distance, transform, scale, thin)
-        cautions = cautions_of(samples, weights)
+        cautions = cautions_of(samples, weights, has_blocks=blocks is not None)
         if own_blocks is not None:
             design = design_of(own_blocks, (~samples.in_x).astype(np.int64))
             samples = replace(samples, design=design)
@@ -241,10 +242,19 @@ def two_sample(
     return result
 
 
-def cautions_of(samples: Samples, weights: Any) -> tuple[str, ...]:
-    """Return what the user should know of the samples, if they are tested with these weights."""
+def cautions_of(samples: Samples, weights: Any, has_blocks: bool = False) -> tuple[str, ...]:
+    """Return what the user should know of the samples, if they are tested with these weights.
+
+    A test can be told which rows belong together, which other verbs cannot.
+    """
     grows = isinstance(weights, EnergyKernel | LinearKernel | QuadraticKernel)
-    return samples.cautions + (samples.far if grows else ())
+    remedy = (
+        ", unless they are in one block"
+        if has_blocks
+        else ": say which belong together by --pairs, --strata or --clusters (in Python, by blocks)"
+    )
+    lines = (f"{line}{remedy * line.endswith(DEPENDENT)}" for line in samples.cautions)
+    return (*lines, *(samples.far if grows else ()))
 
 
 def checked_test(

@@ -414,6 +414,22 @@ class TestCautions:
         both[sample][:, 1] = np.repeat(np.random.default_rng(1).permutation(12), 5)
         assert "clustered by 'c1'" in self.look(*both)[0]
 
+    def test_who_is_told_to_say_which_rows_belong_together(self, recwarn):
+        rng = np.random.default_rng(0)
+        x, y = (pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"]) for _ in range(2))
+        x["a"] = np.sort(x["a"])
+
+        def said(verb, **given):
+            recwarn.clear()
+            verb(x, y, rng=0, **given)
+            (line,) = {str(each.message) for each in recwarn if "clustered" in str(each.message)}
+            return line.partition("too small")[2]
+
+        advice = said(ce.two_sample, n_resamples=99)
+        assert advice.startswith(": say which belong together by --pairs")
+        assert said(ce.two_sample, n_resamples=99, blocks="pairs").startswith(", unless they are")
+        assert said(ce.plan, n_subsamples=20) == ""  # which has no such options
+
     def test_a_column_that_drowns_the_others(self):
         x, y = np.random.default_rng(0).normal(size=(2, 50, 3)) * [1, 1, 1e200]
         assert self.look(x, y) == ()

@@ -69,7 +69,7 @@ def test_a_level_in_two_sample(weights):
     far = ce.two_sample(x, y + 3, weights, n_resamples=3000, rng=0, early_stopping=0.05)
     assert far.pvalue <= 0.05
     assert far.n_resamples < 60
-    assert far.law.endswith("stopped early")
+    assert far.law.endswith("stopped at level 0.05")
     near = ce.two_sample(x, y, weights, n_resamples=3000, rng=0, early_stopping=0.05)
     assert near.pvalue > 0.05
     assert near.n_resamples < 1000
@@ -90,3 +90,29 @@ def test_the_fewest_labellings_that_can_win_a_bet(level):
     options = {"n_resamples": rule.fewest - 1, "early_stopping": level}
     with pytest.raises(ValueError, match=f"needs {rule.fewest:,} labellings at least"):
         ce.two_sample([0.0, 1.0], [2.0, 3.0], **options)
+
+
+def test_an_answer_at_a_level_says_so():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 40, 2))
+    given = {"n_resamples": 3000, "rng": 0, "early_stopping": 0.05}
+    for weights in (ce.SpanningTree(), None):
+        far = ce.two_sample(x, y + 3, weights, **given)
+        near = ce.two_sample(x, y, weights, **given)
+        assert far.level == near.level == 0.05
+        assert far.verdict == (
+            f"evidence that the samples differ (p at most {far.pvalue:.4g}; stopped at level 0.05)"
+        )
+        assert near.verdict.startswith("no evidence that the samples differ (p at most ")
+        for found in (far, near):
+            assert found.law == f"{found.n_resamples} random labellings, stopped at level 0.05"
+            said = f"an answer at level 0.05: at most {found.pvalue:.4g}"
+            assert f"  p-value    {said}" in repr(found)
+            assert found.least_pvalue == 0
+    # the p-value of all labellings is not that of a bet
+    few = ce.two_sample([0.0, 1.0, 2.0], [3.0, 4.0, 5.0], ce.SpanningTree(), **given)
+    assert few.exact
+    assert few.level is None
+    assert few.verdict.startswith("no evidence that the samples differ (p = 0.1)")
+    counted = ce.two_sample(x, y, ce.SpanningTree(), **given | {"early_stopping": 5})
+    assert counted.level is None

@@ -18,6 +18,7 @@ MOST_OF_DISTANCE = 0.9  # the share of the squared distance from which one colum
 RARE = 1e-6  # how rarely independent rows may look sorted, over all columns
 ROWS_LOOKED_AT = 20_000  # of each sample, for the order of the rows
 COLUMNS_LOOKED_AT = 64  # likewise
+DEPENDENT = "make the p-value too small"  # how a line on rows that depend on each other ends
 TIMES_AS_OFTEN = 10  # shared rows must be more frequent than repeated ones by this factor
 
 
@@ -134,7 +135,6 @@ def _order(points: Floats, in_x: Bools, names: Sequence[str]) -> Iterator[str]:
                 yield (
                     f"the rows of the {sample} sample are sorted or clustered by {name!r}: "
                     "sorting is harmless, but rows that depend on each other, as in time series, "
-                    "make the p-value too small: say which belong together by --pairs, --strata or "
-                    "--clusters (in Python, by blocks)"
+                    f"{DEPENDENT}"
                 )
                 break

@@ -325,7 +325,7 @@ class Monitor(Shown):
         Parameters
         ----------
         ax : Axes, optional
-            Where to draw; by default the current axes.
+            Where to draw; by default in a new figure.
 
         Returns
         -------

@@ -90,7 +90,7 @@ class MonitorState(Summary):
         Parameters
         ----------
         ax : Axes, optional
-            Where to draw; by default the current axes of matplotlib.
+            Where to draw; by default in a new figure.
 
         Returns
         -------

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from crossedge.data.designs import Design
 from crossedge.data.samples import Samples
 from crossedge.moments import BlockMoments, LabelMoments, evened
-from crossedge.null.stopping import VISIT_ALL, Rule
+from crossedge.null.stopping import VISIT_ALL, AtLevel, Rule
 from crossedge.numerics.labellings import blocked
 from crossedge.numerics.labellings.dense import half_squares
 from crossedge.numerics.labellings.draws import LANES, draw_labels, list_labels, packed, unpacked
@@ -58,6 +58,11 @@ class PermutationNull:
     exact: bool  # whether these are all labellings
     stopped: bool = False  # whether early stopping cut the labellings short
     rule: Rule = VISIT_ALL  # of early stopping
+
+    @property
+    def level(self) -> float | None:
+        """The level at which a bet answered; None if the p-value is a share of labellings."""
+        return self.rule.level if isinstance(self.rule, AtLevel) else None
 
     def pvalue(self, observed: float, sign: int, tolerance: float) -> float:
         """Return the p-value of the rule, or b / B if these are all B labellings.

@@ -73,11 +73,15 @@ class Permutation:
             problem.weights, statistic, problem.moments, self.n_resamples, self.rng, rule, limit
         )
         p = drawn.pvalue(observed, statistic.sign, tolerance)
-        method = labellings_in_words(len(drawn.values), drawn.exact, drawn.stopped)
-        return Answer(math.log(p), method, drawn.exact, drawn.values, drawn.stopped, p)
+        method = labellings_in_words(len(drawn.values), drawn.exact, drawn.stopped, drawn.level)
+        return Answer(math.log(p), method, drawn.exact, drawn.values, drawn.stopped, p, drawn.level)
 
 
-def labellings_in_words(count: int, exact: bool, stopped: bool = False) -> str:
+def labellings_in_words(
+    count: int, exact: bool, stopped: bool = False, level: float | None = None
+) -> str:
     """Return how many labellings were visited, in words."""
     words = f"all {count:,} labellings" if exact else f"{count:,} random labellings"
+    if level is not None:
+        return f"{words}, {'stopped' if stopped else 'undecided'} at level {level:g}"
     return words + (", stopped early" if stopped else "")

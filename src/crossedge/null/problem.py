@@ -27,6 +27,7 @@ class Answer(NamedTuple):
     values: Floats | None = None  # the statistic on relabelled samples, if any were visited
     stopped: bool = False  # whether early stopping cut the labellings short
     p: float | None = None  # the p-value itself, if it is a ratio of counts
+    level: float | None = None  # at which a bet answered, instead of all labellings
 
 
 @dataclass(frozen=True, eq=False)

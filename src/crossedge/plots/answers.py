@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
@@ -13,6 +12,7 @@ from crossedge.data.columns import short_name
 from crossedge.effects import EffectSize
 from crossedge.monitoring import MonitorState
 from crossedge.planning import Plan
+from crossedge.plots.axes import axes_or_new
 from crossedge.plots.colours import CROSS_COLOUR, GREY, X_COLOUR
 
 
@@ -24,7 +24,7 @@ def plot_effect(found: EffectSize, ax: Axes | None = None) -> Axes:
     found : EffectSize
         What `effect_size` returned.
     ax : Axes, optional
-        Where to draw; by default the current axes.
+        Where to draw; by default in a new figure.
 
     Returns
     -------
@@ -38,7 +38,7 @@ def plot_effect(found: EffectSize, ax: Axes | None = None) -> Axes:
     """
     if not isinstance(found, EffectSize):
         raise TypeError(f"found is of type {type(found).__name__}: give that of ce.effect_size")
-    ax = plt.gca() if ax is None else ax
+    ax = axes_or_new(ax)
     ax.plot(found.interval, (0, 0), color=X_COLOUR, lw=4, solid_capstyle="butt")
     ax.plot([found.divergence], [0], "o", color=X_COLOUR, ms=9)
     if found.tolerance is not None:
@@ -57,7 +57,7 @@ def plot_monitor(history: Sequence[Any], ax: Axes | None = None) -> Axes:
     history : sequence of MonitorState
         The history of a `Monitor`.
     ax : Axes, optional
-        Where to draw; by default the current axes.
+        Where to draw; by default in a new figure.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def plot_monitor(history: Sequence[Any], ax: Axes | None = None) -> Axes:
     """
     if not history:
         raise ValueError("the monitor has seen no batch: update it first")
-    ax = plt.gca() if ax is None else ax
+    ax = axes_or_new(ax)
     batches = [state.batch for state in history]
     ax.plot(batches, [state.evidence for state in history], color=X_COLOUR, label="evidence")
     ax.plot(batches, [1 / state.pvalue for state in history], ".", color=GREY, label="1 / p-value")
@@ -94,7 +94,7 @@ def plot_changes(state: MonitorState, ax: Axes | None = None) -> Axes:
     state : MonitorState
         What `Monitor.update` returned.
     ax : Axes, optional
-        Where to draw; by default the current axes.
+        Where to draw; by default in a new figure.
 
     Returns
     -------
@@ -116,7 +116,7 @@ def plot_changes(state: MonitorState, ax: Axes | None = None) -> Axes:
         raise TypeError(f"state is of type {type(state).__name__}: give that of Monitor.update")
     if not state.columns:
         raise ValueError("there is no change to draw: monitor.plot() draws the evidence")
-    ax = plt.gca() if ax is None else ax
+    ax = axes_or_new(ax)
     columns = state.columns[::-1]  # the most changed one on top
     colours = [CROSS_COLOUR if column.is_clear else GREY for column in columns]
     ax.barh(range(len(columns)), [column.change for column in columns], color=colours)
@@ -138,7 +138,7 @@ def plot_plan(found: Plan, ax: Axes | None = None) -> Axes:
     found : Plan
         What `plan` returned.
     ax : Axes, optional
-        Where to draw; by default the current axes.
+        Where to draw; by default in a new figure.
 
     Returns
     -------
@@ -152,7 +152,7 @@ def plot_plan(found: Plan, ax: Axes | None = None) -> Axes:
     """
     if not isinstance(found, Plan):
         raise TypeError(f"found is of type {type(found).__name__}: give that of ce.plan")
-    ax = plt.gca() if ax is None else ax
+    ax = axes_or_new(ax)
     pilot, (low, high) = sum(found.pilot), found.interval
     needed = None if found.n_x is None or found.n_y is None else found.n_x + found.n_y
     sizes, shares = zip(*found.curve, strict=True)

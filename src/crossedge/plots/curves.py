@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
+from crossedge.plots.axes import axes_or_new
 from crossedge.plots.colours import GREY
 
 # Colours of curves, by Paul Tol: distinct also for readers who are colour-blind. Beyond seven
@@ -37,7 +37,7 @@ def plot_power(
     styles : dict, optional
         Arguments of `Axes.plot` for tests by name, such as {"tree": {"color": "black"}}.
     ax : Axes, optional
-        Where to draw; by default the current axes.
+        Where to draw; by default in a new figure.
 
     Returns
     -------
@@ -53,7 +53,7 @@ def plot_power(
     --------
     crossedge.power_study : Estimate the power of tests.
     """
-    ax = plt.gca() if ax is None else ax
+    ax = axes_or_new(ax)
     names = list(dict.fromkeys(frame["test"])) if tests is None else list(tests)
     for place, name in enumerate(names):
         rows = frame[frame["test"] == name].sort_values(x)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
@@ -13,6 +12,7 @@ from scipy import stats
 
 from crossedge.data.columns import short_name
 from crossedge.data.distances import Distance, pooled_distances
+from crossedge.plots.axes import axes_or_new
 from crossedge.plots.colours import CROSS_COLOUR, GREY, X_COLOUR, Y_COLOUR
 from crossedge.result import TwoSampleResult
 from crossedge.weights import EdgeList, GraphWeights, SpanningTree
@@ -46,7 +46,7 @@ def plot_graph(
     labels : pair of str, optional
         The names of the samples in the legend.
     ax : Axes, optional
-        Where to draw; by default the current axes.
+        Where to draw; by default in a new figure.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def plot_graph(
         weight = W[i, j]
     crossing = samples.in_x[i] != samples.in_x[j]
     lines = places[np.stack([i, j], axis=1)]
-    ax = plt.gca() if ax is None else ax
+    ax = axes_or_new(ax)
     for chosen, colour, order in ((~crossing, GREY, 1), (crossing, CROSS_COLOUR, 2)):
         widths = 0.8 * np.minimum(weight[chosen], 1.0)
         ax.add_collection(
@@ -115,7 +115,7 @@ def plot_null(result: TwoSampleResult, ax: Axes | None = None) -> Axes:
     result : TwoSampleResult
         What `two_sample` returned.
     ax : Axes, optional
-        Where to draw; by default the current axes.
+        Where to draw; by default in a new figure.
 
     Returns
     -------
@@ -133,7 +133,7 @@ def plot_null(result: TwoSampleResult, ax: Axes | None = None) -> Axes:
     """
     if not isinstance(result, TwoSampleResult):
         raise TypeError(f"result is of type {type(result).__name__}: give that of ce.two_sample")
-    ax = plt.gca() if ax is None else ax
+    ax = axes_or_new(ax)
     grid = result.null_mean + result.null_std * np.linspace(-4.5, 4.5, 200)
     if result.null_distribution is not None:
         values = result.null_distribution
@@ -164,7 +164,7 @@ def plot_witness(found: Witness, ax: Axes | None = None) -> Axes:
     found : Witness
         What `witness` returned.
     ax : Axes, optional
-        Where to draw; by default the current axes.
+        Where to draw; by default in a new figure.
 
     Returns
     -------
@@ -186,7 +186,7 @@ def plot_witness(found: Witness, ax: Axes | None = None) -> Axes:
         raise TypeError(f"found is of type {type(found).__name__}: give that of ce.witness")
     if found.coordinates is None:
         raise ValueError("the distances were precomputed, so there are no points to draw")
-    ax = plt.gca() if ax is None else ax
+    ax = axes_or_new(ax)
     places = _principal_plane(found.coordinates)
     colours = LinearSegmentedColormap.from_list("excess", [X_COLOUR, "#d9d9d9", Y_COLOUR])
     chosen = found.points.significant

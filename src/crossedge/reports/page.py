@@ -66,7 +66,7 @@ def _environment() -> Environment:
 
 def _test(found: Findings, witness: Witness) -> dict[str, Any]:
     result, effect, level = found.test, found.effect, witness.level
-    strength, _, rest = found.verdict.partition(" (p =")
+    strength, _, rest = found.verdict.partition(" (p ")
     if result.pvalue > level:
         headline = "No difference was found"
         if effect is not None and effect.same_rows:

@@ -224,7 +224,7 @@ class Witness(Summary):
         Parameters
         ----------
         ax : Axes, optional
-            Where to draw; by default the current axes of matplotlib.
+            Where to draw; by default in a new figure.
 
         Returns
         -------
