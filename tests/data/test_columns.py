@@ -195,7 +195,7 @@ class TestDates:
 
     def test_slashes_are_not_guessed(self):
         assert pooled(["1/2/2024"], ["2/1/2024"]).made[0].kind == "category"
-        assert pooled(["13/2/2024"], ["2/13/2024"]).made[0].kind == "category"
+        assert pooled(["13/2/2024", "2/13/2024"], ["1/2/2024"]).made[0].kind == "category"
 
     @pytest.mark.parametrize(
         ("x", "y", "days"),
@@ -574,3 +574,64 @@ def test_any_cells_make_finite_points_or_one_clear_line(x, y):
     else:
         assert np.isfinite(found.values).all()
         assert len(found.columns) == found.values.shape[1]
+
+
+class TestDatesInText:
+    @staticmethod
+    def dates(form, n=60, seed=0):
+        rng = np.random.default_rng(seed)
+        start = datetime.date(2024, 1, 1)
+        return [
+            (start + datetime.timedelta(int(d))).strftime(form) for d in rng.integers(360, size=n)
+        ]
+
+    def test_the_centre_is_a_date(self):
+        x = self.dates("%Y-%m-%d")
+        found = pooled(x, x).made[0]
+        middle = np.median([datetime.date.fromisoformat(text).toordinal() for text in x])
+        expected = datetime.date.fromordinal(int(middle)).isoformat()
+        assert found.treatment.startswith(f"in days, centred at {expected}")
+        spans = pd.to_timedelta(range(40), "h")
+        assert (
+            pooled(spans[:20], spans[20:]).made[0].treatment.startswith("in days, centred at 0.8")
+        )
+
+    def test_times_of_the_day(self):
+        x, y = (
+            ["0:02:54", "8:36:31", "12:35:02"] * 8,
+            [datetime.time(19, 3), datetime.time(1, 2, 3)],
+        )
+        found = pooled(x, y, "none")
+        assert found.made[0].kind == "date"
+        seconds = found.values[[0, 1, 2, 24, 25], 0] * 86_400
+        np.testing.assert_allclose(seconds, [174, 30_991, 45_302, 68_580, 3723])
+        for odd in ("24:00", "8:60", "8:36:61", "8.36", "8:3"):
+            assert pooled([*x, odd], x).made[0].kind == "category"
+
+    def test_two_orders_of_day_and_month(self):
+        day, month = self.dates("%d/%m/%Y"), self.dates("%m/%d/%Y", seed=1)
+        with pytest.raises(ValueError, match="the day first in x and with the month first in y"):
+            pooled(day, month)
+        with pytest.raises(ValueError, match="the month first in x and with the day first in y"):
+            pooled(month, day)
+        assert pooled(month, month).made[0].kind == "date"
+
+
+def test_hints_at_names_that_nearly_agree():
+    x, y = pd.DataFrame({"Money": [1.0, 2], "v": 1}), pd.DataFrame({"money ": [1.0, 2], "v": 1})
+    with pytest.raises(ValueError, match=r"'money ' that x lacks \(it has 'Money': case"):
+        pool(x, y)
+    with pytest.raises(ValueError, match="'v' that x lacks: both"):
+        pool(x[["Money"]], x)
+
+
+def test_a_series_of_text_belongs_in_a_frame():
+    for library in (pd.Series, pl.Series):
+        with pytest.raises(TypeError, match="x is text: put it in a DataFrame"):
+            ce.two_sample(library(["a", "b"]), library(["b", "a"]))
+
+
+def test_a_column_of_strata_that_is_none_is_answered_by_those_that_are():
+    frame = pd.DataFrame({"site": [1, 2] * 9, "v": range(18)})
+    with pytest.raises(ValueError, match=r"'sitee', which a sample lacks: it has site, v$"):
+        ce.two_sample(frame, frame, blocks=ce.Strata("sitee"))

@@ -73,6 +73,15 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
 
 
+def nearly(name: Any, others: Iterable[Any]) -> str:
+    """Return a hint at a name that differs from another one in case or blanks only; "" if none."""
+    wanted = "".join(str(name).split()).casefold()
+    for other in others:
+        if other != name and "".join(str(other).split()).casefold() == wanted:
+            return f" (it has {str(other)!r}: case and blanks count)"
+    return ""
+
+
 def left_out_lines(columns: Sequence[Column]) -> Iterable[str]:
     """Yield one line for each reason for which columns were left out."""
     reasons: dict[str, list[str]] = {}

@@ -13,6 +13,7 @@ import numpy as np
 
 from crossedge.data.amounts import check_numbers
 from crossedge.data.columns import LEFT_OUT, SHOWN_NAMES, Column, brief, shown
+from crossedge.data.days import are_spans, days
 from crossedge.data.identifiers import identifier_of
 from crossedge.data.raw import Raw
 from crossedge.runtime.types import Floats
@@ -121,7 +122,9 @@ def _numbers(raw: Raw, name: str, scale: str) -> Made:
         scaled = (known - centre) / spread
         with np.errstate(over="ignore"):
             at, over = np.ldexp([centre, spread], exponent)
-        done = f"centred at {at:.6g}, divided by {over:.6g} ({by})"
+        is_date = raw.kind == "date" and not are_spans(raw.values[present])
+        middle = days(float(at)) if is_date else f"{at:.6g}"
+        done = f"centred at {middle}, divided by {over:.6g} ({by})"
     values = np.empty(len(raw.values))
     values[present] = scaled
     raw_units = scale == "none" and varies

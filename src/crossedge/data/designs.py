@@ -18,6 +18,7 @@ from crossedge.data.samples import is_frame
 from crossedge.runtime.arrays import is_tensor
 from crossedge.runtime.types import Bools, Floats, Ints
 
+SHOWN_COLUMNS = 5  # in a message
 HINT = "give 'pairs', ce.Strata(labels) or ce.Clusters(labels)"
 
 
@@ -222,7 +223,11 @@ def taken_out(samples: Sequence[Any], blocks: Blocks) -> tuple[list[Any], Blocks
 
 def _column(frame: Any, name: str) -> Any:
     if name not in list(frame.columns):
-        raise ValueError(f"blocks names the column {name!r}, which a sample lacks: name another")
+        known = ", ".join(map(str, frame.columns[:SHOWN_COLUMNS]))
+        more = ", ..." * (len(frame.columns) > SHOWN_COLUMNS)
+        raise ValueError(
+            f"blocks names the column {name!r}, which a sample lacks: it has {known}{more}"
+        )
     return frame[name]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from crossedge.data.amounts import Hint, no_hint, read_amounts
 from crossedge.data.raw import Raw, of_texts, spelt
-from crossedge.data.spelling import as_number, read_dates
+from crossedge.data.spelling import as_number, day_order, read_dates
 from crossedge.runtime.types import Ints
 
 
@@ -38,7 +38,10 @@ def join(
             "give both alike, or drop the column"
         )
     if "text" in kinds:
-        return _join_texts(x, y, mixed=len(kinds) > 1)
+        made = _join_texts(x, y, mixed=len(kinds) > 1)
+        if made.kind == "text":
+            _check_order_of_dates(x, y, name, called)
+        return made
     (kind,) = kinds
     whole = all(raw.whole or raw.kind in ("empty", "boolean") for raw in (x, y))
     plain = np.bool_ if kind == "boolean" else np.float64
@@ -47,6 +50,17 @@ def join(
     )
     unit, decimal = x.unit or y.unit, x.decimal or y.decimal
     return Raw(kind, values.astype(plain), missing, whole, unit=unit, decimal=decimal)
+
+
+def _check_order_of_dates(x: Raw, y: Raw, name: str, called: tuple[str, str]) -> None:
+    """Raise ValueError if both samples are dates, with the day first in one of them only."""
+    if x.kind == y.kind == "text" and read_dates(x) is not None and read_dates(y) is not None:
+        orders = day_order(x), day_order(y)
+        if set(orders) == {"day", "month"}:
+            raise ValueError(
+                f"column {name!r} has dates with the {orders[0]} first in {called[0]} and with the "
+                f"{orders[1]} first in {called[1]}: write both alike, as 2024-05-31"
+            )
 
 
 def _join_texts(x: Raw, y: Raw, mixed: bool) -> Raw:

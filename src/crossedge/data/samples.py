@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crossedge.data.cautions import long_tails, look_out
-from crossedge.data.columns import Column, check_scale
+from crossedge.data.columns import Column, check_scale, nearly
 from crossedge.data.encoding import asked_for, encode
 from crossedge.data.raw import Raw
 from crossedge.data.table import Table, stacked
@@ -93,7 +93,8 @@ def _pool_tables(x: Any, y: Any, scale: str | None) -> Samples:
             strangers = [name for name in own if name not in other]
             if strangers:
                 raise ValueError(
-                    f"{has} has a column {strangers[0]!r} that {lacks} lacks: "
+                    f"{has} has a column {strangers[0]!r} that {lacks} lacks"
+                    f"{nearly(strangers[0], other)}: "
                     "both samples must share their columns"
                 )
     else:
@@ -229,7 +230,8 @@ def as_points(sample: Any, name: str, remedy: str = "drop such rows or fill them
         except (TypeError, RuntimeError) as error:
             reason = str(error).partition("\n")[0]
             raise TypeError(f"{name} cannot be read as an array: {reason}") from None
-        array = _as_doubles(array, name)
+        is_series = hasattr(sample, "to_frame")  # a column of pandas or polars
+        array = _as_doubles(array, name, "put it in a DataFrame" if is_series else "")
     if array.ndim == 1 and columns is None:
         array = array[:, np.newaxis]
     if array.ndim != 2:
@@ -259,7 +261,7 @@ def _stack_columns(frame: Any, name: str) -> Floats:
     return np.stack(columns, axis=1) if columns else np.empty((len(frame), 0))
 
 
-def _as_doubles(array: npt.NDArray[Any], name: str) -> Floats:
+def _as_doubles(array: npt.NDArray[Any], name: str, remedy: str = "") -> Floats:
     """Return an array as doubles, or raise if its values are not real numbers."""
     kind = array.dtype.kind
     if kind == "c" or (kind == "O" and any(isinstance(value, complex) for value in array.flat)):
@@ -280,7 +282,7 @@ def _as_doubles(array: npt.NDArray[Any], name: str) -> Floats:
             ) from None
         except (TypeError, ValueError):
             pass
-    raise TypeError(f"{name} is {describe(array)}: every value must be a real number")
+    raise TypeError(f"{name} is {describe(array)}: {remedy or 'every value must be a real number'}")
 
 
 def describe(value: Any) -> str:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
-from crossedge.data.raw import Raw, day_of
+from crossedge.data.raw import SECONDS_PER_DAY, Raw, day_of
 
 YEAR, MONTHS, NOON = 4, 12, 12  # digits, months, hours
 DATE = re.compile(
@@ -17,6 +17,9 @@ DATE = re.compile(
     r"([ T]+(?P<hour>\d{1,2}):(?P<minute>\d{2})(:(?P<second>\d{2}(\.\d+)?))?( ?(?P<half>[ap])m)?)?",
     re.I,
 )
+
+
+TIME = re.compile(r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(:(?P<second>\d{2}(\.\d+)?))?")
 
 
 def as_number(text: str) -> float | None:
@@ -29,8 +32,29 @@ def as_number(text: str) -> float | None:
     return number if math.isfinite(number) and "_" not in text else None
 
 
+def read_times(raw: Raw) -> Raw | None:
+    """Return text as times of the day, in days, if all of it is times such as 8:05 or 0:02:54."""
+    days: list[float] = []
+    for text in raw.texts:
+        match = TIME.fullmatch(text)
+        if match is None:
+            return None
+        parts = int(match["hour"]), int(match["minute"]), float(match["second"] or 0)
+        if parts[0] >= 24 or parts[1] >= 60 or parts[2] >= 60:
+            return None
+        days.append((3600 * parts[0] + 60 * parts[1] + parts[2]) / SECONDS_PER_DAY)
+    return Raw("date", np.array([*days, np.nan])[raw.values], raw.missing)
+
+
+def day_order(raw: Raw) -> str:
+    """Return what comes first in dates that end in a year, "day" or "month"; "" if unknown."""
+    matches = [DATE.fullmatch(text) for text in raw.texts if _iso_day(text) is None]
+    first = _is_day_first([match for match in matches if match is not None])
+    return {True: "day", False: "month", None: ""}[first]
+
+
 def read_dates(raw: Raw) -> Raw | None:
-    """Return text as dates if all of it is dates.
+    """Return text as dates or as times of the day if all of it is.
 
     That is 2024-05-31 and all that ISO 8601 has, and three numbers of which the first or the last
     is a year of four digits, with or without a time: 31.5.2024, 5/31/2024 2:30 pm. Whether the day
@@ -38,6 +62,8 @@ def read_dates(raw: Raw) -> Raw | None:
     day comes first between points, and between slashes and hyphens it cannot be told: 1/2/2024 may
     be in January or in February.
     """
+    if raw.texts and (times := read_times(raw)) is not None:
+        return times
     days: list[float] = []
     odd: list[tuple[int, re.Match[str]]] = []  # those that are not of ISO 8601, and their places
     for text in raw.texts:

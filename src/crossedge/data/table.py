@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from crossedge.data.columns import nearly
 from crossedge.data.files import check_size
 from crossedge.runtime.types import Bools, Ints
 
@@ -72,7 +73,8 @@ def matched(x: Table, y: Table) -> tuple[Table, Table]:
             strangers = [name for name in one.names if name not in other.names]
             if strangers:
                 raise ValueError(
-                    f"{one.source} has a column {strangers[0]!r} that {other.source} lacks: "
+                    f"{one.source} has a column {strangers[0]!r} that {other.source} lacks"
+                    f"{nearly(strangers[0], other.names)}: "
                     "both must have the same columns (choose some by --columns or --drop)"
                 )
         return x, y.with_columns(x.names)

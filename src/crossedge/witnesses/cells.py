@@ -9,16 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 
 import numpy as np
 
 from crossedge.data.columns import printable
+from crossedge.data.days import are_spans, days
 from crossedge.data.raw import Raw
 from crossedge.runtime.types import Floats, Ints
 
 LEEWAY = 0.2  # how far a cut may lie from its quantile, in cells
-LONGEST_SPAN = 500  # days; dates after 1970 are rarely that early
 LONGEST = 30  # characters of a category that are shown
 
 
@@ -134,12 +133,11 @@ def roundest(low: float, high: float) -> float:
 def shown_as(kind: str, values: Floats) -> Callable[[float], str]:
     """Return how values of this kind are written.
 
-    Days from 0 to LONGEST_SPAN are taken for durations or times of the day, not for dates.
+    Days that are few are taken for durations or times of the day, not for dates.
     """
     if kind != "date":
         return short
-    span = bool(values.min() >= 0 and values.max() < LONGEST_SPAN)
-    return (lambda value: f"{value:.3g} days") if span else days
+    return (lambda value: f"{value:.3g} days") if are_spans(values) else days
 
 
 def short(value: float) -> str:
@@ -147,15 +145,6 @@ def short(value: float) -> str:
     if value == round(value) and abs(value) < 1e9:
         return f"{int(value):,}" if abs(value) >= 10_000 else str(int(value))
     return f"{value:,.0f}" if 10_000 <= abs(value) < 1e9 else f"{value:.4g}"
-
-
-def days(value: float) -> str:
-    """Return days since 1970 as a date, with the time if the day is not whole."""
-    try:
-        found = datetime(1970, 1, 1) + timedelta(days=value)
-    except OverflowError:
-        return f"{value:.6g} days"
-    return f"{found:%Y-%m-%d}" if value == round(value) else f"{found:%Y-%m-%d %H:%M}"
 
 
 def brief(text: str) -> str:

@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from crossedge.data.days import days
 from crossedge.data.raw import Raw
 from crossedge.numerics.tails import log_gamma_tail
 from crossedge.runtime.types import Bools, Floats
-from crossedge.witnesses.cells import Cells, days, shown_as
+from crossedge.witnesses.cells import Cells, shown_as
 
 SKEWED = 0.25  # standard deviations between mean and median: beyond, medians are named
 
