@@ -51,6 +51,7 @@ def test_it_finds_the_column_and_its_test_saw_none_of_the_learning():
     assert "columns    0 (" in repr(found)
 
 
+@pytest.mark.slow
 def test_the_level_holds_although_the_training_half_is_fitted():
     pvalues = [
         ce.learn_map(*samples(seed, n=16, d=12), folds=1, steps=30, n_resamples=39, rng=seed).pvalue

@@ -148,6 +148,7 @@ class TestConfiguration:
 
 
 class TestReproduction:
+    @pytest.mark.slow
     def test_moons_goes_on_where_it_stopped(self, tmp_path, capsys, monkeypatch):
         command = ["reproduce", "moons", "--epochs", "2", "--out", str(tmp_path)]
         save = RunFolder.save
@@ -183,6 +184,7 @@ class TestReproduction:
         assert sum(found["classes"]) == 100
         assert found["frechet_distance"] > 0
 
+    @pytest.mark.slow
     def test_mnist(self, tmp_path, capsys, monkeypatch):
         folder = write_mnist(tmp_path / "mnist", 256)
         monkeypatch.delitem(mnist.MODELS, "mnist-2")  # a large batch

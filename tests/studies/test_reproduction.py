@@ -9,6 +9,7 @@ from crossedge.experiments import power
 
 
 class TestReproduction:
+    @pytest.mark.slow
     def test_the_power_figure(self, tmp_path, capsys):
         import pandas as pd
 
