@@ -17,10 +17,8 @@ from crossedge.weights.searches import Search, search
 class ThinnedNeighbours(NearestNeighbours):
     """The graph of the k nearest neighbours among so many distinct points, and no other edges.
 
-    The points look random, and are chosen by their coordinates alone, so W does not depend on
-    labels. Nor does it depend on the order of the points, if the coordinates do not: those of a
-    view, such as whitened points, are sums over all points, and a rounding error in one of them
-    makes another choice.
+    The points look random, and are chosen by their coordinates alone, to the last digit. So W
+    depends neither on labels nor on the order of the points, unless their coordinates do.
     """
 
     among: int | None = 50_000  # None for all
